@@ -55,9 +55,9 @@ def commands(home: Path) -> list[Sequence[str]]:
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(ROUNDS + 1):
         for name, command in measured.items():
-            one = seconds_of(command)
+            seconds = seconds_of(command)
             if number:  # the first round prepares data and builds images
-                taken[name].append(one)
+                taken[name].append(seconds)
     least = {name: tuple(map(min, zip(*rounds, strict=True))) for name, rounds in taken.items()}
     pandas = least["`import pandas`"][1]
     return [(name, f"{wall:.2f}", f"{cpu:.2f}", f"{cpu / pandas:.1f}×") for name, (wall, cpu) in least.items()]

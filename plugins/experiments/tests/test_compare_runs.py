@@ -225,9 +225,9 @@ def test_a_report_of_another_run_is_left_out(add_run: AddRun, tmp_path: Path) ->
     runs = [add_run("a", agent, 0, score=score) for agent, score in (("x", 0.9), ("y", 0.1))]
     report = json.loads((runs[0] / "report.json").read_text())
     (runs[1] / "report.json").write_text(json.dumps({**report, "run": runs[0].name}))
-    found = load(tmp_path / "runs")
-    assert [row.arm for row in found.rows] == ["x"] and runs[1].name in str(found.remarks())
-    assert f"which can't be read (it is the report of run {runs[0].name})" in str(found.remarks())
+    results = load(tmp_path / "runs")
+    assert [row.arm for row in results.rows] == ["x"] and runs[1].name in str(results.remarks())
+    assert f"which can't be read (it is the report of run {runs[0].name})" in str(results.remarks())
     events = runs[1] / "events.jsonl"
     last = json.loads(events.read_text().splitlines()[-1])
     verdict = {**last, "seq": last["seq"] + 1, "type": "verdict", "data": {"status": "verified", "run": runs[0].name}}
@@ -243,8 +243,8 @@ def test_arms_are_listed_from_the_best_by_the_measure(add_run: AddRun, tmp_path:
             add_run("t", arm, seed, score=score, graded={"is_lower_better": lower, "percentile": rank})
     best = ["a", "c", "b"] if lower else ["b", "c", "a"]
     for name in ("percentile", "score"):
-        found = analyse(load(tmp_path / "runs"), name)
-        listed = list(lines(found, task_scores(found.results.arms)))
+        analysis = analyse(load(tmp_path / "runs"), name)
+        listed = list(lines(analysis, task_scores(analysis.results.arms)))
         assert [line.arm for line in listed] == best and [line.leads for line in listed] == [True, False, False]
     tables = analysis_tables(analyse(load(tmp_path / "runs"), "percentile"))
     [ranked] = [table for table in tables if "tasks like these" in table.title]

@@ -146,8 +146,8 @@ def test_codes_are_told_from_ordered_values_by_the_target(classes: bool, levels:
     kinds = dict.fromkeys(columns, "number") | dict.fromkeys(("graded", "named"), "text")
     names = [name for name in columns if name != "target"]
     tables = Tables("encoding", frame, None, "target", [], names, kinds, thorough=True)
-    found = {item["column"]: item["type"] for item in encoding.analyse(tables)["features"]}
-    assert found == {"codes": "nominal", "graded": "ordinal", "named": "nominal"}
+    thorough = {item["column"]: item["type"] for item in encoding.analyse(tables)["features"]}
+    assert thorough == {"codes": "nominal", "graded": "ordinal", "named": "nominal"}
     quick = {item["column"]: item["type"] for item in encoding.analyse(replace(tables, thorough=False))["features"]}
     assert quick == {"graded": "nominal", "named": "nominal"}
 

@@ -44,7 +44,7 @@ def test_mechanisms_are_listed_only_if_they_are_judged() -> None:
     fact = {"mechanism": "MCAR", "depends_on": [], "half": [], "accepted": ["MCAR"], "unjudged": []}
     facts = {"many": fact, "few": {**fact, "open": True}}
 
-    def said(mechanisms: dict[str, Any]) -> str:
+    def sentence_of(mechanisms: dict[str, Any]) -> str:
         counts = dict.fromkeys(mechanisms, 3)
         how = {"name": "SimpleImputer", "strategy": "mean"}
         columns = [{"column": name, "missing": 3, "mechanism": "MCAR", "imputation": how} for name in mechanisms]
@@ -53,11 +53,13 @@ def test_mechanisms_are_listed_only_if_they_are_judged() -> None:
         missing.mark(sheet, document, {"complete_rows": 5, "counts": counts, "together": [], "mechanisms": mechanisms})
         return next(part.explanation for part in sheet.facts().parts if part.name == "mechanisms")
 
-    both = said(facts)
+    both = sentence_of(facts)
     assert "many MCAR. 1 of 1" in both and "few MCAR" not in both and "Not judged" in both and "MNAR counts" not in both
-    assert "Not judged" not in said({"many": fact})
-    assert "MNAR counts half, since nothing predicts the gaps: many." in said({"many": {**fact, "unjudged": ["MNAR"]}})
-    assert said({"few": {**fact, "open": True}}).startswith("No mechanism can be judged. Not judged")
+    assert "Not judged" not in sentence_of({"many": fact})
+    assert "MNAR counts half, since nothing predicts the gaps: many." in sentence_of(
+        {"many": {**fact, "unjudged": ["MNAR"]}}
+    )
+    assert sentence_of({"few": {**fact, "open": True}}).startswith("No mechanism can be judged. Not judged")
 
 
 def test_without_a_leak_nothing_is_said_of_those_found() -> None:
@@ -65,8 +67,11 @@ def test_without_a_leak_nothing_is_said_of_those_found() -> None:
     strength = [{"column": "x", "strength": 0.3}]
     document = {"duplicate_rows": 0, "shared_rows": 0, "feature_strengths": strength, "risks": []}
     parts = TECHNIQUES["leakage"].assess(read("leakage", document), truth).parts
-    said = {part.name: part.explanation for part in parts}
-    assert said["risks"] == "This data has no known leak." and said["mitigations"] == "There is no leak to mitigate."
+    sentences = {part.name: part.explanation for part in parts}
+    assert (
+        sentences["risks"] == "This data has no known leak."
+        and sentences["mitigations"] == "There is no leak to mitigate."
+    )
 
 
 def test_a_choice_that_is_the_naive_one_is_not_called_different() -> None:
@@ -75,8 +80,8 @@ def test_a_choice_that_is_the_naive_one_is_not_called_different() -> None:
     scorer: Any = type("Metric", (), {"title": "rmse", "unit": 1.0, "shown": float})()
     scorer.task = type("Task", (), {"metric": type("Id", (), {"id": "rmse"})})
     judged = [judge(choice, strong, choice, overlap=0.2, scorer=scorer) for strong in (choice, other)]
-    said = [efficacy.parts[0].explanation for efficacy in judged]
-    assert "Naive and strong are equal" in said[0] and "do not differ significantly" in said[1]
+    sentences = [efficacy.parts[0].explanation for efficacy in judged]
+    assert "Naive and strong are equal" in sentences[0] and "do not differ significantly" in sentences[1]
 
 
 @pytest.mark.parametrize("technique", ["encoding", "scaling"])

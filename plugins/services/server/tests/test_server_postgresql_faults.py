@@ -91,18 +91,18 @@ def test_requests_are_refused_in_time_until_a_fault_of_postgresql_has_passed(
             assert http.get("/readyz").status_code == 503
             assert http.get("/healthz").status_code == 200
         wait_for(lambda: http.get("/readyz").status_code == 200)
-        made = http.post("/v1/runs", json=RUN, headers=key)
-        assert made.status_code == 201, made.text
+        created = http.post("/v1/runs", json=RUN, headers=key)
+        assert created.status_code == 201, created.text
         assert len(http.get("/v1/runs").json()["items"]) == 2
         assert sorted(local.service.store.ids()) == sorted(run["id"] for run in http.get("/v1/runs").json()["items"])
 
 
-def wait_for(met: Callable[[], Any], told: Callable[[], Any] = lambda: "", seconds: float = 120) -> Any:
+def wait_for(met: Callable[[], Any], details: Callable[[], Any] = lambda: "", seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
-    while not (found := met()):
-        assert time.monotonic() < deadline, f"waited in vain: {told()}"
+    while not (value := met()):
+        assert time.monotonic() < deadline, f"waited in vain: {details()}"
         time.sleep(0.1)
-    return found
+    return value
 
 
 def test_nothing_is_lost_while_postgresql_is_down(postgres_server: PostgresServer, tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_nothing_is_lost_while_postgresql_is_down(postgres_server: PostgresServe
         assert [event["data"]["state"] for event in events if event["type"] == "state"].count("running") == 1
         said_by_agent = (server.runs_dir / slow / "logs" / "agent.log").read_text(encoding="utf-8")
         assert said_by_agent.count("begun") == 1
-    said = "\n".join(server.log)
-    assert postgres_server.password not in said + ready.text
+    log = "\n".join(server.log)
+    assert postgres_server.password not in log + ready.text
     assert "Traceback" not in "".join(line for line in server.log if '"exception"' not in line)
 
 
@@ -165,8 +165,8 @@ def test_runs_that_end_and_wait_during_a_fault_of_postgresql_are_done_once(
     env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": (url := postgres_server.new_database())}
     runs = tmp_path / "runs"
     with ServerProcess(runs, "--workers", "1", env=env) as server, client(server.url, server.token) as http:
-        asked = [{**RUN, "agent": "slow", "seed": seed} for seed in (30, 1)]
-        ids = [http.post("/v1/runs", json=run).json()["id"] for run in asked]
+        requests = [{**RUN, "agent": "slow", "seed": seed} for seed in (30, 1)]
+        ids = [http.post("/v1/runs", json=run).json()["id"] for run in requests]
         logs = [runs / run / "logs" / "agent.log" for run in ids]
         wait_for(lambda: logs[0].is_file() and "begun" in logs[0].read_text())
         with faulty(fault, postgres_server, url):
@@ -223,8 +223,8 @@ def test_an_experiment_continues_with_its_next_arm_after_postgresql_was_down(
     with ServerProcess(tmp_path / "runs", *options, env=env) as server, client(server.url, server.token) as http:
         arms = {name: {"agent": "slow", "sandbox": "process"} for name in ("a", "b")}
         plan = {"experiment": {"name": "arms", "tasks": ["digits"], "seeds": [5]}, "arms": arms}
-        made = http.post("/v1/experiments", json={"plan": plan}).json()
-        own = f"/v1/experiments/{made['id']}"
+        experiment = http.post("/v1/experiments", json={"plan": plan}).json()
+        own = f"/v1/experiments/{experiment['id']}"
         wait_for(lambda: http.get(own).json()["counts"].get("done"))
         postgres_server.stop(stopping)
         try:
