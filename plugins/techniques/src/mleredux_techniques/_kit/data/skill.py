@@ -86,8 +86,10 @@ class Judge:
 
     @cached_property
     def windows(self) -> tuple[Array, Array]:
-        """The window of each training and test row if the test rows are later: consecutive rows, about equally many in
-        each. Skill is compared within windows, since the longer the period, the more a season or trend explains.
+        """Return the window of each training and test row if the test rows are later: consecutive rows, about equally
+        many in each.
+
+        Skill is compared within windows, since the longer the period, the more a season or trend explains.
         """
         windows = []
         for frame in (self.dataset.train, self.dataset.test):
