@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.data import DataStore
-from mleredux._core.data.archives import find_given, unpack, unpack_inner
+from mleredux._core.data.archives import find_source, unpack, unpack_inner
 from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import DataError
@@ -30,23 +30,23 @@ def test_the_archive_is_found_among_other_files(tmp_path: Path, place: str) -> N
     archive = packed(tmp_path / place, a=b"1")
     (tmp_path / "holiday.zip").touch()
     (tmp_path / f"{NAME}-2.zip").touch()
-    assert find_given(tmp_path, NAME) == archive
+    assert find_source(tmp_path, NAME) == archive
 
 
 def test_of_several_downloads_the_newest_counts(tmp_path: Path) -> None:
     packed(tmp_path / f"{NAME}.zip", a=b"1")
     newest = packed(tmp_path / f"{NAME} (2).zip", a=b"2")
     os.utime(tmp_path / f"{NAME}.zip", (1, 1))
-    assert find_given(tmp_path, NAME) == newest
+    assert find_source(tmp_path, NAME) == newest
 
 
 def test_raw_files_are_used_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked = tmp_path / NAME
     unpacked.mkdir()
     (unpacked / "train.csv").touch()
-    assert find_given(tmp_path, NAME) == unpacked and find_given(unpacked, NAME) == unpacked
+    assert find_source(tmp_path, NAME) == unpacked and find_source(unpacked, NAME) == unpacked
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert find_given(Path("~"), NAME) == unpacked
+    assert find_source(Path("~"), NAME) == unpacked
 
 
 @pytest.mark.parametrize("inside", ["zip", "folder", "zip of a folder"])
@@ -67,13 +67,13 @@ def test_what_is_packed_twice_is_unpacked_twice(tmp_path: Path, inside: str) -> 
 def test_an_archive_that_lies_alone_is_found_by_any_name(tmp_path: Path, place: str) -> None:
     archive = packed(tmp_path / "downloads" / place, a=b"1")
     (tmp_path / "downloads" / ".DS_Store").touch()
-    assert find_given(tmp_path / "downloads", NAME) == archive
+    assert find_source(tmp_path / "downloads", NAME) == archive
 
 
 def test_a_folder_that_lies_alone_among_raw_files_is_one_of_them(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "1.png").touch()
-    assert find_given(tmp_path, NAME) == tmp_path
+    assert find_source(tmp_path, NAME) == tmp_path
 
 
 @pytest.mark.parametrize("place", ["data/", "My Data (1)/", "a/b/", f"x/{NAME}/", ""])

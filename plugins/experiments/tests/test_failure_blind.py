@@ -48,8 +48,10 @@ def test_precision_and_recall(cases: tuple[Run, ...], add_run: Callable[..., Pat
         told |= {(number, one.category) for one in found} | {
             (number, f"{one.category}:{one.kind}") for one in found if one.category == "invalid-submission"
         }
-        named = case[0] or (() if row.made else ("code-error",))  # all that has no label and no submission raises
-        labels = {label.partition(":")[0] for label in named} | set(named) | (set() if row.made else {"no-submission"})
+        named = case[0] or (() if row.submitted else ("code-error",))  # all that has no label and no submission raises
+        labels = (
+            {label.partition(":")[0] for label in named} | set(named) | (set() if row.submitted else {"no-submission"})
+        )
         true |= {(number, label) for label in labels}
         first = next((label.partition(":")[0] for label in named), None)
         primary.append((found[0].category if found else None) == first)

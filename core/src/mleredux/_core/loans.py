@@ -9,8 +9,8 @@ from contextvars import ContextVar
 
 GIT_TOKEN = "GIT_TOKEN"
 """The name of the secret for fetching private repositories of agents, which no agent gets."""
-_LENT: ContextVar[Mapping[str, str]] = ContextVar("mleredux_lent")
-_VALUES: ContextVar[frozenset[str]] = ContextVar("mleredux_lent_values")
+_SECRETS: ContextVar[Mapping[str, str]] = ContextVar("mleredux_secrets")
+_VALUES: ContextVar[frozenset[str]] = ContextVar("mleredux_secrets_values")
 
 
 @contextmanager
@@ -21,17 +21,17 @@ def provide_secrets(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> 
         secrets: Values by name.
         earlier: Values that the run had before, which are no longer provided; they are masked like the others.
     """
-    names, values = _LENT.set(dict(secrets)), _VALUES.set(frozenset([*secrets.values(), *earlier]))
+    names, values = _SECRETS.set(dict(secrets)), _VALUES.set(frozenset([*secrets.values(), *earlier]))
     try:
         yield
     finally:
-        _LENT.reset(names)
+        _SECRETS.reset(names)
         _VALUES.reset(values)
 
 
 def provided_secrets() -> Mapping[str, str]:
     """Return the secrets provided to this thread."""
-    return _LENT.get({})
+    return _SECRETS.get({})
 
 
 def masked_values() -> frozenset[str]:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
-GOES = "the old name will be removed in 0.4."
+REMOVAL = "the old name will be removed in 0.4."
 OPTIONS = {
     **dict.fromkeys(("--output-dir", "--into", "--path", "--download", "--export"), "--output"),
     "-o": "-O",
@@ -42,7 +42,7 @@ NAMES = {
 def variable(name: str) -> str | None:
     """Return the value of a renamed environment variable, set under its present or its former name."""
     if not (value := os.environ.get(name)) and (value := os.environ.get(VARIABLES[name])):
-        warnings.warn(f"{VARIABLES[name]} is now {name}; {GOES}", FutureWarning, stacklevel=2)
+        warnings.warn(f"{VARIABLES[name]} is now {name}; {REMOVAL}", FutureWarning, stacklevel=2)
     return value
 
 
@@ -50,7 +50,7 @@ def renamed_methods(kind: str, item: Any) -> None:
     """Make methods that an object defines under former names available under their present names."""
     for old, new in METHODS.get(kind, {}).items():
         if hasattr(item, old) and not hasattr(item, new):
-            warnings.warn(f"{type(item).__name__}.{old} is now {new}; {GOES}", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{type(item).__name__}.{old} is now {new}; {REMOVAL}", DeprecationWarning, stacklevel=2)
             setattr(item, new, getattr(item, old))
 
 
@@ -79,7 +79,7 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
             raise ImportError(f"{old}.{name} is in {home}. Install it with `pip install {distribution}`.") from None
         if not hasattr(package, new):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        warnings.warn(f"{old}.{name} is now {home}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
+        warnings.warn(f"{old}.{name} is now {home}.{new}; {REMOVAL}", DeprecationWarning, stacklevel=depth)
         return getattr(package, new)
 
     return find

@@ -175,7 +175,7 @@ class Pipeline:
             finished = run.log.state.finished
             if stage in STAGES[:2] and State.RUNNING in finished:
                 continue
-            if stage in finished and not (stage is State.PREPARING and self._data_are_gone(context)):
+            if stage in finished and not (stage is State.PREPARING and self._data_are_missing(context)):
                 continue
             if stage is State.GRADING and run.held:
                 run.enter(stage)
@@ -197,7 +197,7 @@ class Pipeline:
         run.enter(state, **(vars(failure) if failure else {}))
         self.progress(run, str(state))
 
-    def _data_are_gone(self, context: StageContext) -> bool:
+    def _data_are_missing(self, context: StageContext) -> bool:
         try:
             return self.data.find(context.task) is None
         except MlereduxError:

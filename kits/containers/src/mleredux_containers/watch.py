@@ -36,13 +36,13 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         """Check the limits until the build has ended."""
-        look_at = time.monotonic() + _MEASURE_SECONDS
+        measure_at = time.monotonic() + _MEASURE_SECONDS
         while not self.ended.wait(min(_POLL_SECONDS, self._log.seconds_left)):
             self.timed_out = not self.too_large and self._log.seconds_left <= 0.1
-            if not self.timed_out and (begun := time.monotonic()) >= look_at:
+            if not self.timed_out and (begun := time.monotonic()) >= measure_at:
                 self.too_large = self.too_large or self.size() > self._disk
                 # Measuring a large tree takes long: spend at most a tenth of the time on it.
-                look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
+                measure_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
             if self.timed_out or self.too_large:
                 self.stop()
 

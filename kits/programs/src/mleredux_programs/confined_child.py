@@ -217,27 +217,27 @@ def forbid(*, shared: bool) -> None:
             unmapped.
     """
     machine, opened, option, control, maps, change, clone, clone3 = CALLS[platform.machine()]
-    load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
+    load, equal, greater, has, leave = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
     refuse, missing, ignore, allow, kill = 0x00050001, 0x00050026, 0x00050000, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
-    denied = [(give, 0, 0, refuse), (load, 0, 0, 0)]
-    code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
-    code += [(greater, 0, 1, UNKNOWN_CALL), (give, 0, 0, missing)]  # and numbers of x32
+    denied = [(leave, 0, 0, refuse), (load, 0, 0, 0)]
+    code = [(load, 0, 0, 4), (equal, 1, 0, machine), (leave, 0, 0, kill), (load, 0, 0, 0)]
+    code += [(greater, 0, 1, UNKNOWN_CALL), (leave, 0, 0, missing)]  # and numbers of x32
     for call in REFUSED[platform.machine()] + NEWER[platform.machine()]:
-        code += [(equal, 0, 1, call), (give, 0, 0, refuse)]
-    code += [(equal, 0, 1, clone3), (give, 0, 0, missing), (equal, 0, 2 + len(FAMILIES), opened), (load, 0, 0, 16)]
+        code += [(equal, 0, 1, call), (leave, 0, 0, refuse)]
+    code += [(equal, 0, 1, clone3), (leave, 0, 0, missing), (equal, 0, 2 + len(FAMILIES), opened), (load, 0, 0, 16)]
     code += [*((equal, len(FAMILIES) - number, 0, family) for number, family in enumerate(FAMILIES)), *denied]
     code += [(equal, 0, 6, option), (load, 0, 0, 24), (equal, 0, 4, socket.SOL_SOCKET), (load, 0, 0, 32)]
-    code += [(equal, 1, 0, BUFFERS[0]), (equal, 0, 1, BUFFERS[1]), (give, 0, 0, ignore), (load, 0, 0, 0)]
+    code += [(equal, 1, 0, BUFFERS[0]), (equal, 0, 1, BUFFERS[1]), (leave, 0, 0, ignore), (load, 0, 0, 0)]
     code += [(equal, 0, 3 + len(LOCKS), control), (load, 0, 0, 24)]
     code += [(equal, len(LOCKS) - number, 0, lock) for number, lock in enumerate(LOCKS)]
-    code += [(equal, 1, 1, 0), (give, 0, 0, ignore), (load, 0, 0, 0)]
+    code += [(equal, 1, 1, 0), (leave, 0, 0, ignore), (load, 0, 0, 0)]
     if not shared:
         code += [(equal, 0, 5, maps), (load, 0, 0, 40), (has, 0, 2, MAP_ANONYMOUS), (has, 0, 1, MAP_SHARED), *denied]
     code += [(equal, 0, 5, change), (load, 0, 0, 16), (greater, 0, 2, UNKNOWN_OPTION)]
     code += [(greater, 1, 0, 1 << 24), *denied]
     code += [(equal, 0, 4, CLOSE_RANGE), (load, 0, 0, 32), (has, 0, 1, UNSHARE_FILES), *denied]
     code += [(equal, 0, 5, clone), (load, 0, 0, 16), (has, 2, 0, CLONE_NEWUSER)]
-    code += [(has, 0, 2, CLONE_THREAD), (has, 1, 0, CLONE_FILES), (give, 0, 0, refuse), (give, 0, 0, allow)]
+    code += [(has, 0, 2, CLONE_THREAD), (has, 1, 0, CLONE_FILES), (leave, 0, 0, refuse), (leave, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(lines)))
     check(LIBC.prctl(PR_SET_SECCOMP, 2, program, 0, 0))

@@ -355,7 +355,7 @@ class Trajectory(_Part):
         return self
 
     @model_validator(mode="after")
-    def _embedded_ones_are_told_apart(self) -> Trajectory:
+    def _check_embedded_ids(self) -> Trajectory:
         names = [embedded.trajectory_id for embedded in self.subagent_trajectories or ()]
         seen: set[str] = set()
         for index, name in enumerate(names):

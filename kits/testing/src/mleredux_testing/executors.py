@@ -154,8 +154,8 @@ def _check_cancel(bench: _Bench) -> None:
         del numbers[1:]  # its agents outlive the process of a run, and are adopted
     bench.executor.cancel(job)
     sentence = "cancel() leaves processes of the job running, or poll() still reports it as running."
-    gone = bench.holds_soon(lambda: bench.state(job) == "ended" and not any(map(_is_alive, numbers)))
-    bench.findings.expect("cancel", gone, sentence)
+    ended = bench.holds_soon(lambda: bench.state(job) == "ended" and not any(map(_is_alive, numbers)))
+    bench.findings.expect("cancel", ended, sentence)
     bench.executor.cancel(job)
     bench.findings.good("cancel again")
 

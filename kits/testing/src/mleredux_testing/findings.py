@@ -92,8 +92,8 @@ def expect_declared(findings: Findings, item: Sandbox | Executor, role: type, na
     findings.expect("role", isinstance(item, role), f"it lacks methods of {name}.")
     findings.expect("title", item.title.strip(), "it has no title.")
     own = list(item.check())
-    well_made = own and all(isinstance(check, Finding) for check in own)
-    findings.expect("check", well_made, "check() does not return findings.")
+    valid = own and all(isinstance(check, Finding) for check in own)
+    findings.expect("check", valid, "check() does not return findings.")
     for check in own:
         findings.expect(
             f"remedy of {check.name}", check.ok or check.remedy, f"check() reports {check.message!r} without a remedy."

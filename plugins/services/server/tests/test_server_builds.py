@@ -295,12 +295,12 @@ def test_options_that_do_not_read_the_server_are_accepted(local: LocalServer) ->
 
 
 def test_a_repository_gets_no_variables_of_the_server(local: LocalServer, repository: Path) -> None:
-    from mleredux_server.runs.references import check_made
+    from mleredux_server.runs.references import check_build
 
     catalogue, reference = local.service.catalogue, f"repo:{repository}@main"
     with pytest.raises(Problem, match="DATABASE_PASSWORD"):
-        check_made(catalogue, HERE, reference, {})
-    check_made(catalogue, HERE.model_copy(update={"agent_variables": ("DATABASE_PASSWORD",)}), reference, {})
+        check_build(catalogue, HERE, reference, {})
+    check_build(catalogue, HERE.model_copy(update={"agent_variables": ("DATABASE_PASSWORD",)}), reference, {})
 
 
 @pytest.mark.parametrize("agent", ["repo:/etc", "repo:https://127.0.0.1/x.git"])

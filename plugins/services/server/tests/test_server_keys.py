@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from mleredux_server.accounts.lent import keep_values, values_of
+from mleredux_server.accounts.passed_secrets import keep_values, values_of
 from mleredux_server.accounts.secrets import set_secret
 from mleredux_server.accounts.vault import KEY_VARIABLE, Vault
 from mleredux_server.cli.server import command

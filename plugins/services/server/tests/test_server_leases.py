@@ -152,7 +152,7 @@ def test_a_cancellation_that_a_plugin_ignores_takes_effect(server: ServerProcess
 def test_time_in_which_the_server_stood_still_does_not_count(tmp_path: Path) -> None:
     service = make_service(Settings(runs_dir=tmp_path / "runs", stage_limit=100), Catalogue())
     leases, job = Leases(service, Tally()), Started("a", "grade", 1, now(), None, None)
-    job.looked -= 3600
+    job.read_at -= 3600
     assert leases.overdue(job, starting=False) is None
     job.silent = 31
     assert leases.overdue(job, starting=True) is None

@@ -10,7 +10,7 @@ import click
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import Place, check_values, is_available, place_of, wrong_place_message
 from mleredux._core.cli.output import echo
-from mleredux._core.moved import GOES, OPTIONS
+from mleredux._core.moved import OPTIONS, REMOVAL
 
 
 class CommandGroup(click.Group):
@@ -70,7 +70,7 @@ class CommandGroup(click.Group):
             if is_available(ctx, place_of(entry.ref.summary)):
                 names |= dict.fromkeys(entry.ref.summary.get("formerly", ()), name)
         if former in names:
-            echo(f"`mleredux {former}` is now `mleredux {names[former]}`; {GOES}", err=True)
+            echo(f"`mleredux {former}` is now `mleredux {names[former]}`; {REMOVAL}", err=True)
             own = self.renamed.get(cmd_name)
             return self.commands[own] if own else catalogue(ctx).get("commands", names[former])
         return CommandGroup(cmd_name) if any(name.startswith(f"{former} ") for name in names) else None
@@ -134,6 +134,6 @@ def _present_options(path: str, command: click.Command | None, args: list[str]) 
         old = word.partition("=")[0] if word.startswith("--") else word[:2]
         new = OPTIONS.get(old, old)
         if new in declared and old not in declared:
-            echo(f"`{old}` of `mleredux {path}` is now `{new}`; {GOES}", err=True)
+            echo(f"`{old}` of `mleredux {path}` is now `{new}`; {REMOVAL}", err=True)
             args[place] = f"{new}{word.removeprefix(old)}"
     return args

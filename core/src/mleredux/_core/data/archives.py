@@ -84,7 +84,7 @@ def unpack(archive: Path, folder: Path) -> None:
             shutil.rmtree(staging, ignore_errors=True)
 
 
-def find_given(source: Path | None, name: str) -> Path | None:
+def find_source(source: Path | None, name: str) -> Path | None:
     """Return the path of the raw data that a user provides; a folder may hold the archive among other files.
 
     Args:
@@ -101,11 +101,11 @@ def find_given(source: Path | None, name: str) -> Path | None:
     if archives := [path for path in copies if path.is_file()]:
         return max(archives, key=lambda path: path.stat().st_mtime)
     if (source / name).is_dir():
-        return find_given(source / name, name)
+        return find_source(source / name, name)
     only = _content(source)
     if len(only) != 1:
         return source
-    inner = find_given(only[0], name)
+    inner = find_source(only[0], name)
     return source if inner == only[0] and only[0].suffix != ".zip" else inner
 
 

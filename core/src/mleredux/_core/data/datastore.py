@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data.archives import find_given, only_folder, unpack, unpack_inner
+from mleredux._core.data.archives import find_source, only_folder, unpack, unpack_inner
 from mleredux._core.data.checksums import (
     CHECKSUMS_FILE,
     ChecksumMismatch,
@@ -142,7 +142,7 @@ class DataStore:
         if not record.get("settled"):
             self._settle(prepared, record)
         if known:
-            self._check_found(task, prepared, schema.parent, differing)
+            self._check_files(task, prepared, schema.parent, differing)
         if not is_current(schema):  # written by an older mleredux
             schema = schema if os.access(prepared, os.W_OK) else self._record_cache(task) / "schema"
             write_schema(task, prepared / "public", schema)
@@ -167,7 +167,7 @@ class DataStore:
             preparer: Writes public and private files from raw files; returns whether it did.
         """
         home, raw_home = self.home(task), self.raw(task).parent
-        source = find_given(source, task.raw_id or task.id)
+        source = find_source(source, task.raw_id or task.id)
         unwritable = f"The data directory {self.path} can't be written"
         with file_errors(DataError, unwritable, "Choose another with --data-dir."):
             home.mkdir(parents=True, exist_ok=True)
@@ -260,7 +260,7 @@ class DataStore:
                 unpack_inner(scratch, task.raw_id or task.id)
             else:
                 if task.fetch is None:
-                    raise self._not_given(task)
+                    raise self._missing_source(task)
                 progress("downloading the raw data")
                 task.fetch(scratch)
             replace(scratch, raw)
@@ -284,11 +284,11 @@ class DataStore:
         if any(path.exists() for path in here):
             return
         if task.fetch is None:
-            raise self._not_given(task)
+            raise self._missing_source(task)
         if task.check_fetch is not None:
             task.check_fetch()
 
-    def _not_given(self, task: Task) -> DataError:
+    def _missing_source(self, task: Task) -> DataError:
         return DataError(
             f"The raw data of {task.id} is not in {self.raw(task)}.",
             hint=f"Provide it with `mleredux prepare {task.id} --from FOLDER_OR_ZIP`.",
@@ -320,7 +320,7 @@ class DataStore:
         """Return the path of the record for a prepared directory that is read-only."""
         return cache_dir() / "records" / hashlib.sha256(str(self.home(task).resolve()).encode()).hexdigest()[:16]
 
-    def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
+    def _check_files(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
         """Reject files that are neither the published ones nor those recorded when they were prepared."""
         expected = published_digests(task) | {difference.file: difference.found or "" for difference in noted}
         if differing := differences(prepared, expected, records / CHECKSUMS_FILE):
@@ -331,7 +331,7 @@ class DataStore:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
         folder.mkdir(parents=True, exist_ok=True)
         differing = differences(prepared, published_digests(task), folder / CHECKSUMS_FILE)
-        self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
+        self._check_files(task, prepared, folder, (difference for difference in differing if difference.found))
         write_schema(task, prepared / "public", folder / "schema")
         if folder == prepared:
             write_canary(prepared, task.id)

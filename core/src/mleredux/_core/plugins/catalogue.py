@@ -50,7 +50,7 @@ class Catalogue:
         self._entries: dict[str, dict[str, Entry]] = {}
         self._duplicates: dict[tuple[str, str], str] = {}
         self._objects: dict[tuple[str, str], Any] = {}
-        self._found_agents: dict[str, Agent] = {}
+        self._known_agents: dict[str, Agent] = {}
         self._lock = threading.RLock()
 
     @cached_property
@@ -227,10 +227,10 @@ class Catalogue:
             return cast("Agent", self.get("agents", name))
         if provided_secrets():
             return self._find_agent(name)  # catalogues without these secrets must not find it here
-        if name not in self._found_agents:
+        if name not in self._known_agents:
             agent = self._find_agent(name)
-            self._found_agents[name] = self._found_agents[agent.reference or name] = agent
-        return self._found_agents[name]
+            self._known_agents[name] = self._known_agents[agent.reference or name] = agent
+        return self._known_agents[name]
 
     def _find_agent(self, reference: str) -> Agent:
         agent: Agent | None = self.call_scheme("find_agent", reference)
@@ -259,7 +259,7 @@ class Catalogue:
     def forget_references(self) -> None:
         """Resolve references that may change, such as branches, again on next use."""
         with self._lock:
-            self._found_agents = {name: agent for name, agent in self._found_agents.items() if name == agent.reference}
+            self._known_agents = {name: agent for name, agent in self._known_agents.items() if name == agent.reference}
 
     def grader(self, name: str) -> Grader:
         """Return a grader by id."""

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.moved import GOES
+from mleredux._core.moved import REMOVAL
 from mleredux.errors import PluginError
 from mleredux.hookspecs import hookspec
 
@@ -38,7 +38,7 @@ def warn(plugin: str, hooks: Iterable[str]) -> None:
     """Warn of each former hook that a plugin implements."""
     for name in sorted(hooks):
         if new := REPLACED.get(name.removeprefix("mleredux_")):
-            message = f"Plugin {plugin!r}: {name} is replaced by mleredux_{new}; {GOES}"
+            message = f"Plugin {plugin!r}: {name} is replaced by mleredux_{new}; {REMOVAL}"
             warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 

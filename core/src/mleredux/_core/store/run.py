@@ -182,8 +182,8 @@ class Run:
 
         Runs that are queued, held, or submitted to an executor are not executed by a process on this machine.
         """
-        elsewhere = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
-        if self.state.final or elsewhere or self.alive:
+        waits = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
+        if self.state.final or waits or self.alive:
             return str(self.state)
         return str(self.state) if self.state.final else INTERRUPTED  # it may have ended in the meantime
 

@@ -122,11 +122,11 @@ class RunStore:
         Raises:
             NotFound: No run or several runs match.
         """
-        elsewhere = "/" in name or name in (".", "..")
-        path = Path(os.path.normpath(Path.cwd() / name)) if elsewhere else self.path / name
+        is_path = "/" in name or name in (".", "..")
+        path = Path(os.path.normpath(Path.cwd() / name)) if is_path else self.path / name
         if os.path.lexists(path / "run.json"):
             return path
-        if elsewhere:
+        if is_path:
             raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.")
         names = sorted(self.ids())
         near = [known for known in names if name in known]

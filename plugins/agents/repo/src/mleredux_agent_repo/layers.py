@@ -40,7 +40,7 @@ WORKDIR {place}
 COPY . {place}
 """
 _LISTED = "/opt/requirements"
-_ELSEWHERE = re.compile(r"(-e|--editable|-r|--requirement|-c|--constraint|-f|--find-links)\b|\.|/|\w:\\|file:")
+_LOCAL = re.compile(r"(-e|--editable|-r|--requirement|-c|--constraint|-f|--find-links)\b|\.|/|\w:\\|file:")
 """Prefixes of requirement lines that refer to other files."""
 _COMMENT = re.compile(r"(^|\s+)#.*")
 
@@ -55,10 +55,10 @@ def dockerfile(folder: Path, requirements: list[str], place: str) -> tuple[str, 
     """
     files = [item.split()[1] for item in requirements if item.startswith("-r ")]
     lines = {name: _lines(folder / name) for name in files}
-    alone = [name for name in files if not any(_ELSEWHERE.match(line) for line in lines[name])]
+    alone = [name for name in files if not any(_LOCAL.match(line) for line in lines[name])]
     packages = [item for item in requirements if item == "." or item.startswith(".[")]
     needed = [line for item in packages for line in _dependencies(folder, item)]
-    early = [item for item in requirements if item not in packages and not _ELSEWHERE.match(item)]
+    early = [item for item in requirements if item not in packages and not _LOCAL.match(item)]
     late = [item for item in requirements if item not in early and item.removeprefix("-r ").strip() not in alone]
     simple = [name for name in alone if len(_plain(lines[name])) == len(set(lines[name]))]
     names = _plain([*early, *needed, *(line for name in simple for line in lines[name])])

@@ -136,9 +136,9 @@ def diff_of(solutions: list[Solution]) -> str:
     parts = []
     for solution in solutions:
         before = solutions[solution.parent] if solution.parent is not None else None
-        came = f"from {before.name}" if before else "fresh"
+        origin = f"from {before.name}" if before else "fresh"
         about = f" ({solution.about})" if solution.about else ""
-        parts.append(f"# {solution.name}{about}, {came}\n")
+        parts.append(f"# {solution.name}{about}, {origin}\n")
         parts += _changes(before.files if before else {}, solution.files)
     return "".join(parts)
 

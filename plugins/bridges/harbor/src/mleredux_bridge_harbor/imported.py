@@ -264,7 +264,7 @@ def _write_recipe(home: Path, kind: str) -> None:
     (home / kind / ".harbor.Dockerfile").write_text(f"{text}\n{variables}{layer}", "utf-8", "surrogateescape")
     if kind == "environment":
         instruction = (home / "instruction.md").read_text("utf-8", "replace")
-        (home / "described.md").write_text(_TOLD + instruction, encoding="utf-8")
+        (home / "described.md").write_text(_PREAMBLE + instruction, encoding="utf-8")
 
 
 def _quoted(value: object) -> str:
@@ -272,7 +272,7 @@ def _quoted(value: object) -> str:
     return f'"{escaped}"'
 
 
-_TOLD = """\
+_PREAMBLE = """\
 Work in the directory whose path is in the file `/.harbor-workdir`. Its contents are verified when you finish,
 and `reward.json` is written.
 

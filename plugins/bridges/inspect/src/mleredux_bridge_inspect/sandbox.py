@@ -19,7 +19,7 @@ from mleredux import MlereduxError
 from mleredux_agents import OpenSession, open_session
 from pydantic import BaseModel
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Places(BaseModel, frozen=True):
@@ -124,7 +124,7 @@ class SessionSandbox(SandboxEnvironment):
         content = await self._call(self.session.read, file)
         return content.decode() if text else content
 
-    async def _call(self, do: Callable[..., Found], *words: Any, **named: Any) -> Found:
+    async def _call(self, do: Callable[..., Result], *words: Any, **named: Any) -> Result:
         try:
             return await _apart(do, *words, **named)
         except MlereduxError as error:
@@ -134,6 +134,6 @@ class SessionSandbox(SandboxEnvironment):
             raise LimitExceededError("time", value=limit, limit=limit, message=str(error)) from None
 
 
-async def _apart(do: Callable[..., Found], *words: Any, **named: Any) -> Found:
+async def _apart(do: Callable[..., Result], *words: Any, **named: Any) -> Result:
     """Call a blocking function in a thread."""
     return await anyio.to_thread.run_sync(functools.partial(do, *words, **named), abandon_on_cancel=True)

@@ -21,7 +21,7 @@ FENCE_FILE = ".fence"
 LEASE_FILE = ".lease"
 LEASE_SECONDS = 30.0
 """Default time after which a lease that is not renewed is lost."""
-LONGEST_LOOK = 10.0
+LONGEST_INTERVAL = 10.0
 """Maximum seconds between two reads of the files of a job that is still running."""
 _LOG_FILE, _LOCK_FILE = "events.jsonl", ".lock"
 _BEATS = 15
@@ -73,7 +73,7 @@ def read_lease(folder: Path) -> dict[str, Any] | None:
     return lease if isinstance(lease, dict) else None
 
 
-def calm_seconds(quiet: float, longest: float = LONGEST_LOOK) -> float:
+def calm_seconds(quiet: float, longest: float = LONGEST_INTERVAL) -> float:
     """Return the seconds until files that have not changed for this many seconds are read again."""
     return min(longest, quiet / 10)
 

@@ -15,7 +15,7 @@ from mleredux.plugin.executor import Executor, JobSpec, JobStatus
 from mleredux.plugin.host import Pipeline, read_ticket, write_ticket
 
 from mleredux_executor_nodes.followed_run import FollowedRun
-from mleredux_executor_nodes.lease import LEASE_SECONDS, LONGEST_LOOK, calm_seconds, read_lease, revoke_lease
+from mleredux_executor_nodes.lease import LEASE_SECONDS, LONGEST_INTERVAL, calm_seconds, read_lease, revoke_lease
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf
@@ -138,16 +138,16 @@ class RemoteRuns:
         The executor reports on all jobs together. The files of a run are read when its job's status changes, and
         otherwise less and less often while the run is quiet.
         """
-        news, now, ended = self._poll(self.open.values()), time.monotonic(), []
+        statuses, now, ended = self._poll(self.open.values()), time.monotonic(), []
         for followed_run in list(self.open.values()):
-            status = news.get(followed_run.job)
+            status = statuses.get(followed_run.job)
             if now < followed_run.due and status == followed_run.status and not self._pipeline.stopping():
                 continue
             if self._follow(followed_run, status):
                 ended.append(followed_run.run)
             followed_run.status, followed_run.due = status, now
             if status is not None and status.state != "ended" and followed_run.cancelled is None:
-                longest = _LONGEST_WAIT if status.state == "waiting" else LONGEST_LOOK
+                longest = _LONGEST_WAIT if status.state == "waiting" else LONGEST_INTERVAL
                 followed_run.due += calm_seconds(now - followed_run.moved, longest)
         for run in ended:
             if (replica := self.open.pop(run.id).replica) is not None:

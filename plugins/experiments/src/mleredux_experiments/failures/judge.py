@@ -83,7 +83,7 @@ def _account(run: Run) -> str:
     row = read_run(run.path, rollouts=False)
     evidence = Evidence(row, run.path, trace=read_rollout(f"{run.path}/rollout.json"))
     facts = {
-        "message": run.message, "submitted": row.made, "lower is better": row.lower_is_better,
+        "message": run.message, "submitted": row.submitted, "lower is better": row.lower_is_better,
         **{name: getattr(row, name) for name in ("status", "cause", "valid", "score", "median", "gold", "hours")},
         "versions": [[version.seconds, version.valid, version.score] for version in row.versions[-20:]],
         "time limit": row.time_limit,

@@ -91,7 +91,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
     ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in signs))
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
-    ended = row.made and not evidence.crashed  # with a submission, after errors of the agent
+    ended = row.submitted and not evidence.crashed  # with a submission, after errors of the agent
     findings = [*_named(evidence, signs, ending, errors_only=ended)] or [*_unnamed(evidence, signs, ending)]
     findings = findings or [*_last_words(evidence)] * (not stopped and not ended)
     findings = [replace(finding, overcome=ended and finding.category in _OWN) for finding in findings]
@@ -174,7 +174,7 @@ def debug_loop(evidence: Evidence) -> Iterator[Finding]:
 def submission(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if the last submission is missing or invalid."""
     row = evidence.row
-    if not row.made:
+    if not row.submitted:
         yield Finding("no-submission", evidence.message or "There is no submission.", "report.json")
     elif not row.valid:
         kind = next((name for name, pattern in INVALID.items() if pattern.search(evidence.message)), "other")
@@ -186,7 +186,7 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
     probabilities."""
     row = evidence.row
     wrong = [step for step in evidence.steps if step.lower_is_better is not None and step.validation is not None]
-    if row.made and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
+    if row.submitted and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
         better = "lower" if row.lower_is_better else "higher"
         line = f"{better} is better; the agent does the opposite"
         yield Finding("metric-misread", line, f"step {wrong[-1].number}", "direction")
@@ -259,7 +259,7 @@ def ended_early(evidence: Evidence) -> Iterator[Finding]:
     row = evidence.row
     last = "\n".join(evidence.log[-_LAST:])
     finished = row.status == "done" and evidence.exit_code == 0 and not PATTERNS["spent"].search(last)
-    content = row.valid or (not row.made and PATTERNS["content"].search(last))
+    content = row.valid or (not row.submitted and PATTERNS["content"].search(last))
     below = row.median is not None and not row.above_median
     early = row.time_limit and evidence.seconds < _EARLY * row.time_limit
     if finished and content and below and early and evidence.searches:
@@ -271,7 +271,7 @@ def no_validation(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for code that trains but measures nothing."""
     row = evidence.row
     measured = any(step.validation is not None for step in evidence.steps)
-    if not row.made or row.above_median or row.median is None or measured:
+    if not row.submitted or row.above_median or row.median is None or measured:
         return
     acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
     if (trained := PATTERNS["trained"].search(evidence.code)) and not PATTERNS["validation"].search(acted):

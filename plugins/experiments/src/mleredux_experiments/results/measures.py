@@ -81,7 +81,7 @@ def _gap(row: Row, origin: float | None, floor: float) -> float | None:
 MEASURES = {
     measure.name: measure
     for measure in (
-        _share("made", "submission made", lambda row: row.made),
+        _share("made", "submission made", lambda row: row.submitted),
         _share("valid", "valid submission", lambda row: row.valid),
         _share("above_median", "above median", lambda row: row.above_median),
         _share("bronze", "bronze medal", lambda row: row.medal == "bronze"),

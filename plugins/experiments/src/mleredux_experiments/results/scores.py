@@ -126,7 +126,7 @@ def outcome(row: Row) -> str:
         return "valid"
     if row.cause:
         return row.cause.replace("_", " ")
-    return "invalid submission" if row.made else "no submission"
+    return "invalid submission" if row.submitted else "no submission"
 
 
 def counts(rows: Iterable[Row], name_of: Callable[[Row], str] = outcome) -> dict[str, int]:

@@ -247,7 +247,7 @@ def row_of(
         score=_number(report.get("score")) if verdict not in UNTRUSTED else None,
         lower_is_better=bool(report.get("is_lower_better")),
         **thresholds,
-        made=bool(report.get("submission_exists")),
+        submitted=bool(report.get("submission_exists")),
         valid=bool(report.get("valid_submission")),
         medal=medal if verdict not in UNTRUSTED else None,
         above_median=bool(report.get("above_median")) and verdict not in UNTRUSTED,

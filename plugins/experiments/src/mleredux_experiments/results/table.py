@@ -60,7 +60,7 @@ class Row:
     silver: float | None = None
     bronze: float | None = None
     median: float | None = None
-    made: bool = False
+    submitted: bool = False
     valid: bool = False
     medal: str | None = None
     above_median: bool = False
@@ -130,7 +130,7 @@ class Row:
         return replace(
             self,
             score=score,
-            made=last is not None,
+            submitted=last is not None,
             valid=score is not None,
             medal=self.medal_of(score),
             above_median=above and self.verdict not in UNTRUSTED,

@@ -14,7 +14,7 @@ from mleredux_containers import Watch
 
 from mleredux_sandbox_podman.control_group import parts_of
 
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Steps:
@@ -37,7 +37,7 @@ class Steps:
             threading.Thread(target=self._limit_all, args=(podman,), daemon=True).start()
 
     def _limit_all(self, podman: int) -> None:
-        while not self._watch.ended.wait(_LOOK_SECONDS):
+        while not self._watch.ended.wait(_POLL_SECONDS):
             for step in _steps(podman):
                 with suppress(OSError, KeyError, ValueError):
                     group, own = parts_of(step)["pids"], parts_of(os.getpid()).get("pids")

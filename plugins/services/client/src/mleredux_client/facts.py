@@ -26,10 +26,10 @@ class _Fact(Generic[_Value]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, thing: Facts[Any] | None, owner: type | None = None) -> _Value:
-        return cast("_Value", self if thing is None else getattr(thing.record, self._name))
+    def __get__(self, view: Facts[Any] | None, owner: type | None = None) -> _Value:
+        return cast("_Value", self if view is None else getattr(view.record, self._name))
 
-    def __set__(self, thing: Facts[Any], value: object) -> None:
+    def __set__(self, view: Facts[Any], value: object) -> None:
         raise AttributeError(f"{self._name!r} can't be set: the service determines it.")
 
 

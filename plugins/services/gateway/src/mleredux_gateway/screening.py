@@ -70,19 +70,19 @@ def screen(kind: Kind, body: dict[str, Any], known: Callable[[str], bool], grant
     """
     check = _Check(known, tuple(granted))
     if not isinstance(body.get("model"), str) or not body["model"]:
-        check.found.refusals.append(Refusal("model", "Specify a model."))
+        check.result.refusals.append(Refusal("model", "Specify a model."))
     check.value(FIELDS[kind], body, "")
-    return check.found
+    return check.result
 
 
 class _Check:
     def __init__(self, known: Callable[[str], bool], granted: tuple[str, ...]) -> None:
-        self.found = Screened()
+        self.result = Screened()
         self._known, self._granted = known, granted
 
     def refuse(self, place: str, why: str) -> None:
-        if len(self.found.refusals) < _SHOWN and not is_granted(place, self._granted):
-            self.found.refusals.append(Refusal(place, why))
+        if len(self.result.refusals) < _SHOWN and not is_granted(place, self._granted):
+            self.result.refusals.append(Refusal(place, why))
 
     def value(self, shape: Any, value: Any, place: str) -> None:
         """Check a value against its shape; null means that a field is not set."""
@@ -91,7 +91,7 @@ class _Check:
         if isinstance(shape, tuple):
             shape = next((alternative for alternative in shape if _matches(alternative, value)), shape[-1])
         if not isinstance(shape, Kept):
-            self.found.nulls |= _drop_nulls(value)
+            self.result.nulls |= _drop_nulls(value)
         if isinstance(shape, Kept):
             self._kept(shape, value, place)
         elif isinstance(shape, frozenset):
@@ -143,7 +143,7 @@ class _Check:
         if isinstance(value, str) and (shape is PICTURE or (shape is IMAGE and _DATA.match(value))):
             self._image(value)
         elif shape is OWN and isinstance(value, str) and self._known(value):
-            self.found.references.append(value)
+            self.result.references.append(value)
         elif shape is COUNT and count(value) is None:
             self.refuse(place, f"`{place}` must be a positive integer.")
         elif shape is IMAGE and isinstance(value, str):
@@ -156,8 +156,8 @@ class _Check:
             self._not_granted(place)
 
     def _image(self, value: str) -> None:
-        self.found.images += 1
-        self.found.image_characters += len(value)
+        self.result.images += 1
+        self.result.image_characters += len(value)
 
     def _not_granted(self, place: str) -> None:
         self.refuse(place, f"The gateway does not allow `{place}`: omit it, or grant it with --allow-llm-field.")

@@ -13,7 +13,7 @@ from mleredux_agent_analyst.tables import Array, Tables, duplicates
 
 COPY = 0.995
 ORDER = 0.3
-GONE = 0.5
+MOSTLY_ONE_VALUE = 0.5
 """A strong column is suspected if its test distribution differs, or if it stands out by this much."""
 STRONG = 0.6
 STANDS_OUT = 0.12
@@ -31,8 +31,8 @@ def analyse(tables: Tables) -> dict[str, Any]:
     suspects = suspects_of(tables)
     risks = [_risk(name, kind, strengths[name]) for name, kind in suspects.items()]
     if tables.thorough:
-        gone = {name: share for name, share in lost(tables).items() if name not in suspects}
-        risks += [_risk(name, _kind(tables.train[name]), strengths.get(name, share)) for name, share in gone.items()]
+        absent = {name: share for name, share in lost(tables).items() if name not in suspects}
+        risks += [_risk(name, _kind(tables.train[name]), strengths.get(name, share)) for name, share in absent.items()]
     rows = strength(tables, np.arange(len(tables.train), dtype=float))
     ids = [name for name in tables.ids if strengths.get(name, 0.0) >= ORDER]
     risks += [_risk(name, "id_order", strengths[name]) for name in ids]
@@ -63,7 +63,7 @@ def suspects_of(tables: Tables) -> dict[str, str]:
         if strengths[name] >= COPY:
             kinds[name] = "copy"
         elif strengths[name] >= STRONG and strengths[name] > max(others, default=0.0) + STANDS_OUT:
-            zeros = bool(len(values)) and float((values == values.mode().iloc[0]).mean()) > GONE
+            zeros = bool(len(values)) and float((values == values.mode().iloc[0]).mean()) > MOSTLY_ONE_VALUE
             kinds[name] = "future_value" if zeros else _kind(values)
     return kinds
 

@@ -82,8 +82,8 @@ class Download:
                 raise Refusal(
                     "unwritable", folder=str(self.target.parent), reason=error.strerror or type(error).__name__
                 ) from error
-            got_on, farthest = self._size() > farthest, max(farthest, self._size())
-            failures = 1 if got_on else failures + 1
+            progressed, farthest = self._size() > farthest, max(farthest, self._size())
+            failures = 1 if progressed else failures + 1
             if failures >= self.patience.tries:
                 raise Refusal(
                     "broken-off", tries=failures, done=self._size(), total=self._marked().get("total") or "unknown"

@@ -44,8 +44,8 @@ class _All(Generic[M]):
         """Return all records that the caller may see; tokens come without their secrets."""
         return await self._all.list()
 
-    def _path_of(self, thing: str | M) -> str:
-        return f"{self._path}/{calls.segment(_id(thing))}"
+    def _path_of(self, item: str | M) -> str:
+        return f"{self._path}/{calls.segment(_id(item))}"
 
 
 class AsyncTokens(_All[TokenInfo]):
@@ -209,8 +209,8 @@ class AsyncProjects(_All[Project]):
         return f"{self._path_of(project)}/members/{calls.segment(_id(user))}"
 
 
-def _id(thing: str | TokenInfo | User | Project | WebhookInfo) -> str:
-    return thing if isinstance(thing, str) else thing.id
+def _id(item: str | TokenInfo | User | Project | WebhookInfo) -> str:
+    return item if isinstance(item, str) else item.id
 
 
 def _quota(quota: Quota | Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -98,8 +98,8 @@ class AsyncArtifactFile:
             headers = {"Range": f"bytes={part.size}-", "If-Range": tag}
         arrived = part.size
         async with self._http.stream(calls.Call("GET", self._url, headers=headers)) as response:
-            goes_on = response.headers.get("Content-Range", "").startswith(f"bytes {part.size}-")
-            if part.size and not (response.status_code == 206 and goes_on):
+            continues = response.headers.get("Content-Range", "").startswith(f"bytes {part.size}-")
+            if part.size and not (response.status_code == 206 and continues):
                 part.restart()
             part.tag = response.headers.get("ETag")
             async for piece in response.aiter_bytes():

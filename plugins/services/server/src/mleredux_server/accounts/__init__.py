@@ -4,5 +4,5 @@
 |---|---|
 | `identity`, `accounts` | generated ids and tokens; creating and changing users, projects and tokens |
 | `security`, `limits` | a caller's token and permissions; rate limits before and after authentication |
-| `vault`, `secrets`, `lent` | encrypting and storing users' secrets; the values that runs received |
+| `vault`, `secrets`, `passed_secrets` | encrypting and storing users' secrets; the values that runs received |
 """

@@ -17,7 +17,7 @@ from mleredux_server.runs.lists import Wanted, runs_page
 from mleredux_server.runs.lookup import run_shown
 from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
-from mleredux_server.runs.views import run_made
+from mleredux_server.runs.views import run_created
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.runs import RunDetail, RunRequest
 from mleredux_server.service import Current, Service
@@ -32,8 +32,8 @@ def create_run(body: RunRequest, caller: Runner, request: Request, service: Curr
     with providing(service, caller, body.secrets, body.project):
         body = body.model_copy(update={"agent": pin_agent(service, caller, body.agent, body.options)})
         planned = plan_run(service, body)
-    rows = make_runs(service, caller, [planned], body, claim=claim, answer=lambda rows: run_made(rows, caller))
-    return run_made(rows, caller).response()
+    rows = make_runs(service, caller, [planned], body, claim=claim, answer=lambda rows: run_created(rows, caller))
+    return run_created(rows, caller).response()
 
 
 @router.get("")

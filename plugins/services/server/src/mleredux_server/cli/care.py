@@ -66,7 +66,7 @@ def rotate_key(at: Place) -> None:
     from sqlalchemy import select
 
     from mleredux_server.accounts.accounts import note
-    from mleredux_server.accounts.lent import renew_values
+    from mleredux_server.accounts.passed_secrets import renew_values
     from mleredux_server.database.tables import Secret, Webhook
 
     with at.stopped(), at.opened() as database, database.writing() as session:
@@ -109,13 +109,13 @@ def retention(at: Place, rules: tuple[str, ...], dry_run: bool, store: str | Non
     with at.opened() as database:
         if dry_run:
             with database.reading() as session:
-                gone = expired(session, wanted)
+                deleted = expired(session, wanted)
         else:
-            gone = remove(at.service(store=store), wanted)
-    rows = [{**asdict(run), "ended_at": run.ended_at.isoformat()} for run in gone]
+            deleted = remove(at.service(store=store), wanted)
+    rows = [{**asdict(run), "ended_at": run.ended_at.isoformat()} for run in deleted]
     if at.as_json:
         print_json({"dry_run": dry_run, "runs": rows})
         return
     print_table(rows, ("id", "project", "ended_at", "disk_mb"))
-    size = sum(run.disk_mb for run in gone)
-    click.echo(f"{'Would delete' if dry_run else 'Deleted'} {counted(len(gone), 'run')}, {size} MB.", err=True)
+    size = sum(run.disk_mb for run in deleted)
+    click.echo(f"{'Would delete' if dry_run else 'Deleted'} {counted(len(deleted), 'run')}, {size} MB.", err=True)

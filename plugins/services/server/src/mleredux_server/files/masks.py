@@ -15,7 +15,7 @@ from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
 from mleredux.plugin.host import secret_values
 
-from mleredux_server.accounts.lent import values_of
+from mleredux_server.accounts.passed_secrets import values_of
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
@@ -41,12 +41,12 @@ class Known:
     """A run's mask, and the secrets that it covers: those of the server, and those that a user passes to the run.
 
     Attributes:
-        lent: None if the run's request names no secrets.
+        secrets: None if the run's request names no secrets.
     """
 
     mask: Mask
     values: set[str]
-    lent: set[str] | None
+    secrets: set[str] | None
 
 
 class Masks:
@@ -83,18 +83,18 @@ class Masks:
             known = self._known.get(run.id)
             if known is not None:
                 self._known.move_to_end(run.id)
-                if known.lent is None:
+                if known.secrets is None:
                     return known.mask
         values = known.values if known is not None else self._values(run)
         with self._service.database.reading() as session:
             row = session.get(RunRow, run.id)
             named = row is None or bool(row.request.get("secrets"))
-            lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
-        lent |= values_of(self._service, run.id) if named else set()
-        before = (known.lent or set[str]()) if known is not None else set[str]()
-        if known is None or not lent <= before:  # the value of a secret may change before the run starts
-            lent |= before
-            known = Known(Mask(values | lent), values, lent if named else None)
+            secrets = set(secrets_of(self._service, row, session).values()) if row is not None else set()
+        secrets |= values_of(self._service, run.id) if named else set()
+        before = (known.secrets or set[str]()) if known is not None else set[str]()
+        if known is None or not secrets <= before:  # the value of a secret may change before the run starts
+            secrets |= before
+            known = Known(Mask(values | secrets), values, secrets if named else None)
         with self._lock:
             self._known[run.id] = known
             while len(self._known) > _MOST_KEPT:

@@ -25,7 +25,7 @@ from mleredux_server.protocol.problems import Problem
 
 HEADER = "Idempotency-Key"
 KEPT = timedelta(hours=48)
-GIVEN_UP = timedelta(minutes=15)
+ABANDONED_AFTER = timedelta(minutes=15)
 """After this time, a first request without a response is considered dead."""
 _LONGEST_KEY = 255
 _PLAIN_BODY = 32_768
@@ -90,7 +90,7 @@ class Claim:
             )
         if row.status is not None:
             raise Replayed(Answer(row.status, dict(row.headers or {}), _unpacked(row.body or "")))
-        if now() - row.created_at < GIVEN_UP:
+        if now() - row.created_at < ABANDONED_AFTER:
             raise _in_progress()
         return False
 

@@ -18,7 +18,7 @@ from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.protocol.idempotency import Answer, Claim
 from mleredux_server.runs.admission import check_sandbox, check_waiting
 from mleredux_server.runs.creation import make_job
-from mleredux_server.runs.references import check_agent_reference, check_made
+from mleredux_server.runs.references import check_agent_reference, check_build
 from mleredux_server.runs.sources import check_source
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked
@@ -80,7 +80,7 @@ def _check(service: Service, caller: Caller, body: BuildAsked) -> str:
         return body.sandbox or choose(unknown, installed)
     agent = catalogue.agent(body.agent, body.options)
     if not caller.all_projects:
-        check_made(catalogue, service.settings, body.agent, body.options)
+        check_build(catalogue, service.settings, body.agent, body.options)
     # Without isolation, there is nothing to build: the interpreter exists already.
     wanted = agent if body.sandbox else agent.model_copy(update={"isolated": True})
     return choose(wanted, installed, body.sandbox)

@@ -46,7 +46,7 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
     if caller.all_projects:
         return
     check_agent_reference(caller, reference, service.settings, known=service.catalogue.entries("agents"))
-    check_made(service.catalogue, service.settings, reference, options)
+    check_build(service.catalogue, service.settings, reference, options)
 
 
 def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping[str, Any]) -> str:
@@ -150,7 +150,7 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
     return merge_grants(limit_grants(requests_of(agent), allowed), possible, own, Grants(images=settings.agent_images))
 
 
-def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:
+def check_build(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:
     """Check that an agent's options don't make it read anything on this machine that it does not read without them.
 
     A repository that is not cached is fetched.

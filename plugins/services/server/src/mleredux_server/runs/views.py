@@ -46,7 +46,7 @@ def waiting_for(row: RunRow, job: Job | None) -> str | None:
     return job.waiting_for or (TURN if job.state == "queued" else None)
 
 
-def run_made(rows: list[RunRow], caller: Caller) -> Answer:
+def run_created(rows: list[RunRow], caller: Caller) -> Answer:
     """Return the response to the request that created a run."""
     shown = run_view(rows[0], caller.user_name, None)
     return Answer(201, {"Location": f"/v1/runs/{shown.id}"}, shown.model_dump_json())

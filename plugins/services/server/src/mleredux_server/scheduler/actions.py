@@ -17,7 +17,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import note
-from mleredux_server.accounts.lent import forget_values
+from mleredux_server.accounts.passed_secrets import forget_values
 from mleredux_server.accounts.secrets import providing, secrets_of
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database import batches
@@ -28,7 +28,7 @@ from mleredux_server.runs.references import check_agent
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.sources import check_source
 from mleredux_server.runs.summary import Facts, facts_of, lacks_result, run_at, write_row
-from mleredux_server.runs.views import run_made, run_view
+from mleredux_server.runs.views import run_created, run_view
 from mleredux_server.scheduler.history import forget_job
 from mleredux_server.scheduler.jobs import STOPPED, end_run
 from mleredux_server.schemas.accounts import Quota
@@ -136,7 +136,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim) -> Answe
         planned, experiment = plan_run(service, how), None
 
     def answer(rows: list[RunRow]) -> Answer:
-        return run_made(rows, caller)
+        return run_created(rows, caller)
 
     if row.experiment_id is not None and lacks_result(row.status, row.cause):
         with service.database.reading() as session:

@@ -13,7 +13,7 @@ from mleredux_executor_nodes.shared import calm_seconds, new_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from mleredux_server.accounts.lent import keep_values
+from mleredux_server.accounts.passed_secrets import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.operations.health import space_shortage
@@ -35,7 +35,7 @@ from mleredux_server.work import begin, read_request
 
 _LOG = structlog.get_logger()
 _TICK = 0.5
-_LOOK_AGAIN = 5.0
+_POLL_SECONDS = 5.0
 """Seconds between reads of the queue if there is no notification, since other programs free slots too."""
 _SWEEP_EVERY, _SWEEP_AGAIN = 600.0, 10.0
 """Seconds between two clean-ups, and until the next if one failed."""
@@ -150,12 +150,12 @@ class Dispatcher:
                 changed = True
         self.tally.silence = max((job.silent for job in self._jobs.started.values()), default=0.0)
         if time.monotonic() >= self._scan_at:
-            self._scan_at = time.monotonic() + _LOOK_AGAIN
+            self._scan_at = time.monotonic() + _POLL_SECONDS
             self._jobs.follow_foreign()
             self._follow_unnotified()
             remove_partial(self._service)
         if changed or time.monotonic() >= self._poll_at:
-            self._poll_at = time.monotonic() + _LOOK_AGAIN
+            self._poll_at = time.monotonic() + _POLL_SECONDS
             self._start_runs()
             for lane in OTHER_LANES:
                 self._start_other(lane)
@@ -197,7 +197,7 @@ class Dispatcher:
             raise
         except Exception as error:  # a plugin may raise anything, and a disk may be full
             _LOG.error("a job can't be followed and will be checked again", job=job.id, exc_info=error)
-            self._not_before[job.id] = time.monotonic() + _LOOK_AGAIN
+            self._not_before[job.id] = time.monotonic() + _POLL_SECONDS
             return False
         self._not_before.pop(job.id, None)
         if left and job.pause is not None:
@@ -291,8 +291,8 @@ class Dispatcher:
                 request: dict[str, object] = {}
                 with contextlib.suppress(OSError, ValueError):  # the worker reports it
                     request = read_request(folder) if kind == "build" else {}
-                lent = secrets_of(self._service, run or row, session, request=request)
-                earlier = keep_values(self._service, job_id, lent.values()) if run is not None else set()
+                secrets = secrets_of(self._service, run or row, session, request=request)
+                earlier = keep_values(self._service, job_id, secrets.values()) if run is not None else set()
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1
             return {
@@ -301,7 +301,7 @@ class Dispatcher:
                 "folder": str(folder),
                 "attempt": row.attempts,
                 "fence": fence,
-                "secrets": lent,
+                "secrets": secrets,
                 "earlier": sorted(earlier),
             }
 

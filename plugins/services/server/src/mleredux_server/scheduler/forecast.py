@@ -45,7 +45,7 @@ class Forecasts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.seen: Input | None = None
-        self._made_of: Input | None = None
+        self._source: Input | None = None
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, QueuePlace]] = (0.0, {})
 
@@ -55,8 +55,8 @@ class Forecasts:
             (until, known), seen = self._known, self.seen
             if seen is None:  # nothing is queued
                 return None
-            if seen is not self._made_of and (time.monotonic() >= until or run_id not in known):
-                known, self._made_of = forecast(seen, self._durations(seen)), seen
+            if seen is not self._source and (time.monotonic() >= until or run_id not in known):
+                known, self._source = forecast(seen, self._durations(seen)), seen
                 self._known = time.monotonic() + _FRESH_SECONDS, known
             return known.get(run_id)
 
@@ -115,11 +115,11 @@ def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, QueuePlac
         leaving = [run for run in running.values() if run.leaving]
         ends = {run_id: end for run_id, end in ends.items() if not running[run_id].leaving}  # preempted runs are queued
         now = now + _LEAVING if leaving else max(now, min(ends.values()))
-        for gone in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
-            del running[gone.id]
+        for ended in leaving or [running[min(ends, key=lambda run_id: ends[run_id])]]:
+            del running[ended.id]
             free += 1
-            if ends.pop(gone.id, None) is None:
-                waiting[gone.id] = Waiting(gone.id, gone.user, gone.project, gone.demand, now, preemptible=True)
+            if ends.pop(ended.id, None) is None:
+                waiting[ended.id] = Waiting(ended.id, ended.user, ended.project, ended.demand, now, preemptible=True)
     rest = [run for run in seen.waiting if run.id not in forecasts]
     rest = sorted(rest, key=lambda run: (-run.priority, run.since, run.id))
     later = enumerate(rest, len(forecasts) + 1)

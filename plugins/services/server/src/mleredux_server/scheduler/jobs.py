@@ -59,7 +59,7 @@ class Started:
         lease: The lease as last read.
         silent: Seconds since the lease was renewed.
         in_stage: Seconds in `timed_stage`.
-        looked: When the lease was last read, on the monotonic clock.
+        read_at: When the lease was last read, on the monotonic clock.
         moved: When its event log last grew.
         due: When its event log is read next, unless it is reported as done.
         lost: Why the server killed its worker.
@@ -81,7 +81,7 @@ class Started:
     lease: dict[str, Any] | None = None
     silent: float = 0.0
     in_stage: float = 0.0
-    looked: float = field(default_factory=time.monotonic)
+    read_at: float = field(default_factory=time.monotonic)
     moved: float = field(default_factory=time.monotonic)
     due: float = 0.0
     lost: str | None = None

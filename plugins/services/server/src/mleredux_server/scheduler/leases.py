@@ -22,7 +22,7 @@ CANCEL_SECONDS = 20.0
 """Seconds that a worker has to end a cancelled run on its own, with its artifacts."""
 _START_SECONDS = 180.0
 """Seconds that a newly started worker has for its imports."""
-_LONGEST_LOOK = 2.0
+_LONGEST_INTERVAL = 2.0
 """Maximum seconds that count between two checks: if the server itself was suspended, its workers may have been too."""
 _DEATH_SECONDS = 3.0
 
@@ -45,7 +45,7 @@ class Leases:
         """
         folder, settings = self._service.job_dir(job.kind, job.id), self._service.settings
         now = time.monotonic()
-        passed, job.looked = min(now - job.looked, _LONGEST_LOOK), now
+        passed, job.read_at = min(now - job.read_at, _LONGEST_INTERVAL), now
         lease = read_lease(folder)
         if lease != job.lease:
             job.lease, job.silent = lease, 0.0

@@ -17,7 +17,7 @@ from mleredux.plugin.executor import Node
 from mleredux.plugin.host import Machine, Pipeline
 from mleredux_executor_nodes.shared import NODE_PROGRAM, RemoteRuns
 
-from mleredux_server.accounts.lent import keep_values
+from mleredux_server.accounts.passed_secrets import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import run_at

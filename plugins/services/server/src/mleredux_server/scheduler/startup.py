@@ -99,11 +99,11 @@ def _drop_uncreated(service: Service) -> None:
 def _finish_deleting(service: Service) -> None:
     """Delete rows of runs whose directories were moved away right before a kill."""
     trash = service.settings.state_dir / TRASH
-    gone = [path.name.rpartition("-")[0] for path in trash.iterdir()] if trash.is_dir() else []
-    gone = [run_id for run_id in gone if not (service.store.path / run_id).exists()]
-    if gone:
+    deleted = [path.name.rpartition("-")[0] for path in trash.iterdir()] if trash.is_dir() else []
+    deleted = [run_id for run_id in deleted if not (service.store.path / run_id).exists()]
+    if deleted:
         with service.database.writing() as session:
-            for run_id in gone:
+            for run_id in deleted:
                 session.execute(delete(RunRow).where(RunRow.id == run_id))
                 forget_job(session, run_id, service.settings.half_life)
 

@@ -31,7 +31,7 @@ MAX_LINE = 32 << 20
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 30.0
 """Seconds between checks of whether a follower may still follow."""
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _BUSY_SECONDS = 0.02
 """Pause between available blocks, in seconds; if data is written faster, followers read it from their own offsets."""
 _OVER_SECONDS = 1.5
@@ -205,7 +205,7 @@ class Tail:
                     if over is not None:
                         await self._finish(over)
                         return
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
         except DamagedLog as error:
             _LOG.error("an event log is damaged", path=str(self._path), reason=str(error))
             self.stop()

@@ -11,7 +11,7 @@ from mleredux.plugin.host import is_foreign
 from mleredux.plugin.sandbox import BuildRequest, choose
 
 from mleredux_server.database.tables import BuildRow
-from mleredux_server.runs.references import check_made, granted
+from mleredux_server.runs.references import check_build, granted
 from mleredux_server.work import WorkContext
 
 LOG_FILE = "build.log"
@@ -32,7 +32,7 @@ def work(context: WorkContext) -> dict[str, Any]:
     # A catalogue caches the first resolution of a branch; a build uses the current one.
     catalogue = Catalogue(block=context.catalogue.block, load=context.catalogue.load)
     if not job_request["trusted"]:
-        check_made(catalogue, context.settings, reference, options)
+        check_build(catalogue, context.settings, reference, options)
     agent = catalogue.agent(reference, options)
     choose(agent, catalogue.capabilities(), job_request["sandbox"])
     log = context.folder / LOG_FILE

@@ -19,7 +19,7 @@ _SHOWN = 50
 _MOST_SHOWN = 1_000
 _EXPORTED = 5_000
 _MOST_SELECTED = 5_000
-_MOST_SAID = 10
+_MAX_SENTENCES = 10
 _TITLES = {
     "created_at": "newest",
     "cost_usd": "cost",
@@ -147,9 +147,9 @@ def selected(visit: Visit) -> list[str]:
 def finish(visit: Visit, sentences: Iterator[str], to: str = "") -> Response:
     """Redirect to a page, by default the one with the form, which shows the first of the sentences."""
     shown = list(sentences)
-    for sentence in shown[:_MOST_SAID]:
+    for sentence in shown[:_MAX_SENTENCES]:
         visit.say(sentence)
-    if len(shown) > _MOST_SAID:
-        visit.say(f"… and {len(shown) - _MOST_SAID:,} more.")
+    if len(shown) > _MAX_SENTENCES:
+        visit.say(f"… and {len(shown) - _MAX_SENTENCES:,} more.")
     path, query = visit.back or (visit.link(), {})
     return RedirectResponse(to or replace(visit, path=path, query=query).address(), 303)

@@ -26,7 +26,7 @@ else:
     Frame = Series = Any
 
 Array = np.ndarray[Any, Any]
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
@@ -217,12 +217,12 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def remembered(dataset: Dataset, key: str, find: Callable[[], Found]) -> Found:
+def remembered(dataset: Dataset, key: str, find: Callable[[], Result]) -> Result:
     """Return the result of `find`, calling it once per key while the thread's dataset is the same object."""
     if _memory.dataset is not dataset:
         _memory.dataset, _memory.known = dataset, {}
     known = _memory.known  # `find` may switch to another dataset
     if key not in known:
         known[key] = find()
-    value: Found = known[key]
+    value: Result = known[key]
     return value

@@ -11,7 +11,7 @@ from ...blocks.splits import split_positions
 RECORDS = "simplified-nq-train.jsonl"
 ADDRESS = re.compile(rb'"document_url":\s*"((?:[^"\\]|\\.)*)"')
 BLOCK, SHARE = 1_000, 0.1
-ASKED = ["example_id", "question_text", "document_text", "long_answer_candidates"]
+QUESTION_COLUMNS = ["example_id", "question_text", "document_text", "long_answer_candidates"]
 
 
 def span(tokens: dict[str, Any]) -> str:
@@ -64,7 +64,7 @@ def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
                 positions = split_positions(len(rows), test_size=w.settings.test_size or SHARE, seed=seed)
                 train, test = (rows.iloc[chosen] for chosen in positions)
             gold = submission_rows(test)
-            for part, file in ((train, train_file), (test[ASKED], test_file), (test, answers_file)):
+            for part, file in ((train, train_file), (test[QUESTION_COLUMNS], test_file), (test, answers_file)):
                 if len(part):
                     file.write(part.to_json(orient="records", lines=True).encode())
             for part, file in ((gold.assign(PredictionString=""), sample_file), (gold, gold_file)):

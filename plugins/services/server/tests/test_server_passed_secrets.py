@@ -16,7 +16,7 @@ from mleredux.plugin.artifact import Cause, Run
 from mleredux.plugin.host import Pipeline, provide_secrets
 from mleredux_gateway.endpoint import open_gateway
 from mleredux_server.accounts.accounts import make_token
-from mleredux_server.accounts.lent import FOLDER, keep_values, values_of
+from mleredux_server.accounts.passed_secrets import FOLDER, keep_values, values_of
 from mleredux_server.accounts.secrets import delete_secret, secrets_of, set_secret
 from mleredux_server.accounts.vault import Vault
 from mleredux_server.database.tables import Job, Member, Project, RunRow, User
