@@ -33,7 +33,7 @@ def executed_files(arguments: tuple[str, ...]) -> set[Path]:
     threading.setprofile(profile)
     sys.setprofile(profile)
     try:
-        from mleredux._core.cli import main
+        from mleredux._core.cli.root import main
 
         sys.argv = ["mleredux", *arguments]
         main()

@@ -32,6 +32,16 @@ def test_a_run_imports_nothing_heavy_in_the_command_itself(tmp_path: Path) -> No
     assert modules & HEAVY <= {"jinja2"}, "the page of the run is made of a template"
 
 
+def test_the_list_of_commands_imports_little_beside_click() -> None:
+    """Each import takes about a hundredth of the time, and `pathlib` a tenth."""
+    code = "import sys; from mleredux._core.cli import program; sys.argv[1:] = ['--help']; program()"
+    imported("-c", code)  # indexes the plugins
+    modules = imported("-c", code)
+    assert {"click", "mleredux"} <= modules
+    slow = HEAVY | {"asyncio", "importlib_metadata", "logging", "pathlib", "pluggy", "pydantic", "subprocess", "tempfile"}
+    assert not modules & slow
+
+
 def commands(command: click.Command, above: click.Context | None, *path: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of a command, and those of all commands below it."""
     yield path

@@ -29,7 +29,7 @@ def prepared(toy: Any, task: Task | None = None, **more: Any) -> Any:
 
 def test_an_interrupted_preparation_is_never_mistaken_for_a_finished_one(toy: Any, until: Any) -> None:
     gate = toy.hold("preparing")
-    code = "import sys; from mleredux._core.cli import main; sys.argv[0] = 'mleredux'; main()"
+    code = "import sys; from mleredux._core.cli.root import main; sys.argv[0] = 'mleredux'; main()"
     program = subprocess.Popen(
         [
             *(sys.executable, "-c", code, "-p", str(Path(__file__).parent / "toy")),

@@ -143,7 +143,7 @@ def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_
         word for name in load for word in ("-p", name)
     ]
     asked = subprocess.run(
-        [sys.executable, "-c", "from mleredux._core.cli import main; main()", *options, "doctor", "--json"],
+        [sys.executable, "-c", "from mleredux._core.cli.root import main; main()", *options, "doctor", "--json"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -155,7 +155,7 @@ def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_
 def test_docker_is_not_imported_where_its_plugin_is_blocked(tmp_path: Path) -> None:
     program = (
         "import sys; sys.argv = ['mleredux', '--block', 'docker', 'doctor', '--json']\n"
-        "from mleredux._core.cli import main\n"
+        "from mleredux._core.cli.root import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "assert 'docker' not in sys.modules"

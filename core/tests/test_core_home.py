@@ -21,7 +21,7 @@ pwd.getpwuid = {}.__getitem__
 import mleredux
 
 if len(sys.argv) > 1:
-    from mleredux._core.cli import main
+    from mleredux._core.cli.root import main
 
     main()
 if os.path.exists("solve.py"):

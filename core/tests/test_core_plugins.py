@@ -255,7 +255,7 @@ def test_plugins_are_blocked_by_name(site: Site) -> None:
 
 def _main(site: Site, folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     code = f"import os; os.chdir({str(folder)!r}); sys.argv[1:] = {list(arguments)!r}\n"
-    return site.python(code + "from mleredux._core.cli import main; main()", **environment)
+    return site.python(code + "from mleredux._core.cli.root import main; main()", **environment)
 
 
 def test_the_command_line_blocks_loads_and_traces(site: Site, tmp_path: Path) -> None:

@@ -7,9 +7,13 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-_FOLDERS = re.compile(r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Patterns are text, because each would otherwise be compiled whenever a command starts.
+_FOLDERS = r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR"
 """Variables that name a folder in which files are created."""
 
 
@@ -149,10 +153,9 @@ def disk_full(error: BaseException | None) -> str | None:
     return None
 
 
-_NO_NAME = re.compile(
+_NO_NAME = (
     r"no such host|name resolution|name or service not known|could ?n.t resolve host|could not resolve host"
-    r"|server misbehaving|nodename nor servname|dns error",
-    re.IGNORECASE,
+    r"|server misbehaving|nodename nor servname|dns error"
 )
 
 
@@ -161,30 +164,31 @@ def machine_fault(error: BaseException) -> str | None:
     sandbox reports a fault of the machine with the same sentence."""
     if sentence := disk_full(error) or unusable_folder(error):
         return sentence
-    if _NO_NAME.search(str(error)):
+    if re.search(_NO_NAME, str(error), re.IGNORECASE):
         return "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
     return None
 
 
-_PASSES = re.compile(
+_PASSES = (
     r"can(?:'t|not) be (?:reached|resolved)|(?:does not|doesn't|not) respond|name resolution|no space left on device"
     r"|connection (?:refused|reset|aborted|timed out)|timed out|timeout|unreachable|no route to host"
-    r"|service unavailable|bad gateway|too many requests|database is locked|failed to connect|connection error",
-    re.IGNORECASE,
+    r"|service unavailable|bad gateway|too many requests|database is locked|failed to connect|connection error"
 )
 
 
 def may_pass(message: str) -> bool:
     """Return whether a message describes a temporary condition, such as an engine, a network or a store
     that does not respond, or a full disk."""
-    return _PASSES.search(message) is not None
+    return re.search(_PASSES, message, re.IGNORECASE) is not None
 
 
 def unusable_folder(error: BaseException | None) -> str | None:
     """Return a sentence if an exception shows that the folder in a variable, such as HOME, can't be written."""
     if not isinstance(error, OSError) or not isinstance(error.filename, str):
         return None
-    folders = [(name, Path(value)) for name, value in os.environ.items() if value and _FOLDERS.fullmatch(name)]
+    from pathlib import Path
+
+    folders = [(name, Path(value)) for name, value in os.environ.items() if value and re.fullmatch(_FOLDERS, name)]
     folders += [("HOME", Path.home() / name) for name in (".cache", ".config", ".local")]
     place = Path(error.filename).absolute()
     for name, folder in folders:

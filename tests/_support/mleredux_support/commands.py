@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 from urllib.parse import parse_qs, urlsplit
 
-from mleredux._core.cli import main
+from mleredux._core.cli.root import main
 
 
 class Told(NamedTuple):

@@ -77,7 +77,7 @@ class Toy:
         """Start the real program, `mleredux run …`, in a separate process."""
         return subprocess.Popen(
             [
-                *(sys.executable, "-c", "from mleredux._core.cli import main; main()", "-p", str(TOY), "run"),
+                *(sys.executable, "-c", "from mleredux._core.cli.root import main; main()", "-p", str(TOY), "run"),
                 *arguments,
                 *("--runs-dir", str(self.store.path), "--data-dir", str(self.data.path)),
             ],

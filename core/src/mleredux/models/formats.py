@@ -16,13 +16,13 @@ TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "war
 """Tone of each final state of a run: `good`, `warn` or `bad`."""
 
 
-_VOID = re.compile("[ \u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_VOID = "[ \u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 """Printable characters without a shape: spaces, fillers, and selectors of variants of other characters."""
 
 
 def is_visible(char: str) -> bool:
     """Return whether a character has a shape, unlike spaces and control characters."""
-    return char.isprintable() and not _VOID.match(char)
+    return char.isprintable() and not re.match(_VOID, char)
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ import json
 import math
 import os
 import re
-import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mleredux.models import formats
+if TYPE_CHECKING:
+    from pathlib import Path
 
-_CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 """Characters that JSON need not escape, but that a terminal may interpret."""
 _DECIMAL = re.compile(r"[-−]?[\d,]+\.\d+")
 _POLL_SECONDS = 0.1
@@ -30,7 +28,7 @@ _NARROW = 32
 def print_json(content: Any) -> None:
     """Print one JSON document; NaN and infinities become null, which every parser accepts."""
     text = json.dumps(_finite(content), indent=1, ensure_ascii=False)
-    click.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    click.echo(re.sub(_CONTROLS, lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _finite(content: Any) -> Any:
@@ -64,6 +62,8 @@ def print_table(
     if as_json:
         print_json(rows)
         return
+    import shutil
+
     texts = [_column([row.get(column) for row in rows]) for column in columns]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(map(len, [head, *column])) for head, column in zip(heads, texts, strict=True)]
@@ -124,6 +124,8 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 def cell(value: Any) -> str:
     """Return the text of a value in a table cell."""
+    from mleredux.models import formats
+
     if isinstance(value, float):
         return formats.plain(value, 5)
     if isinstance(value, (list, tuple)):
@@ -160,7 +162,9 @@ def write_log(block: bytes, prefix: str = "") -> None:
 
 def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Reject a file and a task in the wrong order."""
-    if not submission.exists() and Path(task).is_file():
+    import shlex
+
+    if not submission.exists() and type(submission)(task).is_file():
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -157,17 +156,6 @@ def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debu
     failed = [plugin.errors[0] for plugin in requested if not installed.load_plugin(plugin) and plugin.errors]
     if failed and ctx.invoked_subcommand not in _INSPECTING:
         raise PluginError(failed[0])
-
-
-def program() -> NoReturn:
-    """Run `main` in a separate process: the entry point of the command `mleredux`."""
-    gc.set_threshold(150_000, 20, 20)  # a command creates hardly any garbage
-    # pydantic searches the entry points of every package for its own plugins.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    try:
-        main()
-    finally:
-        gc.freeze()  # otherwise the garbage is collected once more at exit
 
 
 def main() -> NoReturn:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from mleredux._core.loans import provided_secrets
 from mleredux._core.plugins.calls import checked_task, configured
-from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
+from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover, installation
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import NotApplicable, NotFound, PluginError
 
@@ -44,8 +44,9 @@ class Catalogue:
     ) -> None:
         self.block, self.load = tuple(block), tuple(load)
         if plugins is None:
-            plugins = discover(block=self.block, load=self.load)
-            read_index(plugins)
+            here = installation()
+            plugins = discover(here, block=self.block, load=self.load)
+            read_index(plugins, here)
         self.plugins = plugins
         self._entries: dict[str, dict[str, Entry]] = {}
         self._duplicates: dict[tuple[str, str], str] = {}

@@ -7,7 +7,6 @@ unchanged: the distributions on `sys.path`, and the time and size of their `entr
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import sys
@@ -15,10 +14,9 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from mleredux._core.locations import cache_dir
+from mleredux._core.locations import cache_place
 from mleredux.errors import MlereduxError
 
 ENTRY_POINT_GROUP = "mleredux"
@@ -26,20 +24,11 @@ PLUGIN_FILE = "mleredux_plugins.py"
 BLOCK_VARIABLE = "MLEREDUX_BLOCK_PLUGINS"
 LOAD_VARIABLE = "MLEREDUX_PLUGINS"
 
-SINGULAR = {
-    "tasks": "task",
-    "techniques": "technique",
-    "agents": "agent",
-    "schemes": "scheme",
-    "graders": "grader",
-    "sandboxes": "sandbox",
-    "formats": "format",
-    "executors": "executor",
-    "tools": "tool",
-    "commands": "command",
-}
-KINDS = tuple(SINGULAR)
+_KINDS = "tasks techniques agents schemes graders sandboxes formats executors tools commands"
+KINDS = tuple(_KINDS.split())
 """The types of objects that plugins register; the hook is `mleredux_register_<kind>`."""
+SINGULAR = {kind: kind.removesuffix("es" if kind == "sandboxes" else "s") for kind in KINDS}
+"""The type of one object, by the types of several."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +113,7 @@ class Plugin:
             self.errors.append(message)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One registered object, and its plugin."""
 
     id: str
@@ -135,16 +123,17 @@ class Entry:
     object: Any = None
 
 
-def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list[Plugin]:
+def discover(here: Installation, *, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list[Plugin]:
     """Return all plugins of this environment without importing them.
 
     Args:
+        here: The distributions of this environment.
         block: Names of plugins that are listed as blocked and never imported.
         load: Additional modules or plugin files (`.` is `mleredux_plugins.py` in the current folder).
     """
     blocked = {*block, *names_in(BLOCK_VARIABLE)}
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
-    plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP)]
+    plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP, here)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     for plugin in map(_from_request, (*load, *sorted(names_in(LOAD_VARIABLE)))):
         if plugin.target not in {other.target for other in plugins}:  # otherwise it is installed, or requested twice
@@ -182,6 +171,8 @@ def names_in(variable: str) -> frozenset[str]:
 
 
 def _from_request(request: str) -> Plugin:
+    from pathlib import Path
+
     path = Path(request)
     if request.endswith(".py") or path.is_dir():
         path = path / PLUGIN_FILE if path.is_dir() else path
@@ -228,8 +219,8 @@ class Installation(NamedTuple):
 
     def remembered(self, kind: str) -> Any:
         """Return the cached value for this installation; None if there is none or it can't be read."""
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            content = json.loads(self.file(kind).read_bytes())
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError), open(self.file(kind), "rb") as file:
+            content = json.load(file)
             if content["state"] == self.state:
                 return content["remembered"]
         return None
@@ -237,17 +228,19 @@ class Installation(NamedTuple):
     def remember(self, kind: str, content: Any) -> None:
         """Cache a JSON-serializable value; do nothing if the cache can't be written."""
         path = self.file(kind)
+        folder, name = os.path.split(path)
         with contextlib.suppress(OSError):
-            if not path.exists():
-                _forget_old(path.parent)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            temporary.write_text(json.dumps({"state": self.state, "remembered": content}), encoding="utf-8")
-            temporary.replace(path)
+            os.makedirs(folder, exist_ok=True)
+            if not os.path.exists(path):
+                _forget_old(folder)
+            temporary = f"{folder}/.{name}.{os.getpid()}"
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(json.dumps({"state": self.state, "remembered": content}))
+            os.replace(temporary, path)
 
-    def file(self, kind: str) -> Path:
+    def file(self, kind: str) -> str:
         """Return the path of a cached value."""
-        return cache_dir() / "index" / f"{kind}-{self.place}.json"
+        return f"{cache_place()}/index/{kind}-{self.place}.json"
 
 
 def installation() -> Installation:
@@ -257,9 +250,14 @@ def installation() -> Installation:
     return Installation(f"{place:08x}", zlib.crc32(repr(sorted(distributions)).encode()))
 
 
-def entry_points(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group, read by `importlib.metadata` or from the cache."""
-    here = installation()
+def entry_points(group: str, here: Installation | None = None) -> list[EntryPoint]:
+    """Return the entry points of a group, read by `importlib.metadata` or from the cache.
+
+    Args:
+        group: The group's name.
+        here: The distributions of this environment; None: they are listed.
+    """
+    here = here or installation()
     with contextlib.suppress(TypeError):
         return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
     points = list(_read_entry_points(group))
@@ -273,20 +271,21 @@ def provided(name: str) -> Any:
     Raises:
         MlereduxError: No installed package provides it.
     """
+    import pkgutil
+
     for point in entry_points("mleredux.api"):
         if point.name == name:
-            module, _, attribute = point.value.partition(":")
-            return getattr(importlib.import_module(module), attribute)
+            return pkgutil.resolve_name(point.value)
     what, package = _PROVIDED[name]
     raise MlereduxError(f"No installed package {what}.", hint=f"Install one: `pip install {package}`.")
 
 
-def _forget_old(folder: Path) -> None:
+def _forget_old(folder: str) -> None:
     """Remove files not written for `_KEPT_DAYS`, mostly of deleted environments; they are recreated if needed."""
     before = time.time() - _KEPT_DAYS * 86400
-    for path in folder.glob("*-*"):
-        if path.stat().st_mtime < before:
-            path.unlink(missing_ok=True)
+    for entry in list(os.scandir(folder)):
+        if "-" in entry.name and entry.stat().st_mtime < before:
+            os.unlink(entry.path)
 
 
 def _read_entry_points(group: str) -> Iterator[EntryPoint]:
@@ -303,15 +302,17 @@ def _distributions() -> Iterator[tuple[str, str, int, int]]:
         try:
             with os.scandir(folder or ".") as entries:
                 names = [entry.name for entry in entries if entry.name.endswith(_ENDINGS)]
-        except NotADirectoryError:
-            status = os.stat(folder)  # a zip
-            yield folder, "", status.st_mtime_ns, status.st_size
-            continue
         except OSError:
+            yield folder, *signature(folder)  # a zip, or nothing
             continue
         for name in names:
-            try:
-                status = os.stat(os.path.join(folder, name, "entry_points.txt"))
-                yield folder, name, status.st_mtime_ns, status.st_size
-            except OSError:
-                yield folder, name, 0, 0
+            yield folder, *signature(os.path.join(folder, name, "entry_points.txt"))
+
+
+def signature(path: str) -> tuple[str, int, int]:
+    """Return a path with the time, in nanoseconds, and the size of its file; zeros if there is none."""
+    try:
+        status = os.stat(path)
+        return path, status.st_mtime_ns, status.st_size
+    except OSError:
+        return path, 0, 0

@@ -7,16 +7,14 @@ installation, mleredux and the plugin's files do not change. If the cache can't 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-from mleredux._core.plugins.discovery import KINDS, Installation, Plugin, Ref, installation
+from mleredux._core.plugins.discovery import KINDS, Installation, Plugin, Ref, installation, signature
 
 _LONGEST_S = 300.0
 _DESCRIBE = (
@@ -28,12 +26,11 @@ _process: dict[Installation, dict[str, Any]] = {}
 """The records known to this process, for further catalogues."""
 
 
-def read_index(plugins: Iterable[Plugin]) -> None:
+def read_index(plugins: Iterable[Plugin], here: Installation) -> None:
     """Fill in what plugins register and implement, and their failures; requested files and modules are skipped."""
     if _DESCRIBING in os.environ:  # a plugin that is being indexed may open a catalogue itself
         return
     indexed = [plugin for plugin in plugins if plugin.state == "found" and plugin.source not in ("file", "option")]
-    here = installation()
     known, stale = _sorted_out(here, indexed)
     if stale:
         with _alone(here):
@@ -52,11 +49,13 @@ def forget_index() -> None:
     here = installation()
     _process.pop(here, None)
     with contextlib.suppress(OSError):
-        here.file("plugins").unlink()
+        os.unlink(here.file("plugins"))
 
 
 def watched(package: str, distribution: str | None) -> list[str]:
     """Return the paths that change with a package: pip's list of its files, or its folders or file."""
+    import importlib.util
+
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
@@ -96,11 +95,8 @@ def stamp(paths: Iterable[str]) -> int:
                     else:
                         status = entry.stat()
                         seen.append((entry.path, status.st_mtime_ns, status.st_size))
-        except NotADirectoryError:
-            status = os.stat(path)
-            seen.append((path, status.st_mtime_ns, status.st_size))
-        except OSError:
-            seen.append((path, 0, 0))
+        except OSError:  # a file, or nothing
+            seen.append(signature(path))
     return zlib.crc32(repr(sorted(seen)).encode())
 
 
@@ -115,15 +111,18 @@ def _sorted_out(here: Installation, plugins: list[Plugin]) -> tuple[dict[str, An
     return {"core": [paths, stamp(paths)], "plugins": {}}, plugins
 
 
-def _holds(record: dict[str, Any] | None, plugin: Plugin) -> bool:
+def _holds(record: Any, plugin: Plugin) -> bool:
+    """Return whether a plugin's record is valid; the core's files are known to be unchanged."""
     of = [plugin.target, plugin.distribution, plugin.version]
-    return record is not None and record["of"] == of and record["stamp"] == stamp(record["watched"])
+    same = record is not None and record["of"] == of
+    return same and (plugin.source == "built in" or record["stamp"] == stamp(record["watched"]))
 
 
 def _describe(plugins: list[Plugin]) -> dict[str, Any]:
     """Build records of plugins in another process; a plugin that ends it does not affect the others."""
     import subprocess
     import tempfile
+    from pathlib import Path
 
     records: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="mleredux-") as folder:
@@ -180,10 +179,13 @@ def _apply(plugin: Plugin, record: dict[str, Any]) -> None:
 @contextlib.contextmanager
 def _alone(here: Installation) -> Iterator[None]:
     """Lock the index, so that one process at a time updates it; no lock if the cache can't be written."""
+    from pathlib import Path
+
     from mleredux._core.store.files import FileLock
 
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            here.file("plugins").parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(FileLock(here.file("plugins").with_suffix(".lock")))
+            path = Path(here.file("plugins"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(path.with_suffix(".lock")))
         yield

@@ -84,7 +84,7 @@ def serve_forked() -> None:
     import mleredux_server.cli.serve
     import mleredux_server.scheduler.dispatcher  # noqa: F401
     import mleredux_testing.toys  # noqa: F401
-    from mleredux._core.cli import main
+    from mleredux._core.cli.root import main
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for them
     while line := sys.stdin.readline():
