@@ -136,11 +136,14 @@ class _ProcessHandle:
             processes = [process for process in processes if contained(process.pid)]
         self._cpu |= {process.pid: process.cpu_seconds for process in processes}
         self._seen |= {process.pid: process.born for process in processes}
-        memory = sum(process.memory for process in processes)
+        sizes, limit = [process.memory for process in processes], self._launch.limits.memory_mb << 20
+        memory = sum(sizes)
         for _ in range(_READINGS):
-            if memory <= self._launch.limits.memory_mb * 2**20:
+            if memory <= limit:
                 break
-            memory = min(memory, sum(map(proportional, processes)))  # an ended process moves its share to others
+            # A process that ends moves its share to others; one that starts takes shares before it is listed, so that
+            # the sum may be less than the largest process has.
+            memory = max(min(limit, max(sizes)), min(memory, sum(map(proportional, processes))))
         return Usage(memory / 2**20, sum(self._cpu.values()), len(processes))
 
     def terminate(self) -> None:
