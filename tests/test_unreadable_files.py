@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,23 +19,42 @@ from mleredux.plugin.command import current
 from mleredux_agent_repo.manifest import MANIFEST, read_manifest
 from mleredux_agent_repo.scripts import _needed as script_requirements
 from mleredux_audit_findings.study import Study
+from mleredux_audit_floor.certify_command import _read as read_certificate
+from mleredux_audit_leaks.truth import _read as read_answers
 from mleredux_bridge_harbor.imported import read_config
+from mleredux_bridge_harbor.publish import SUMS, problems
 from mleredux_experiments.execution.plan import read_plan
 from mleredux_gateway.config import load_config
 from mleredux_gateway.prices import Prices
 from mleredux_grading import read_jsonl
+from mleredux_programs.execute import _read as read_inputs
+from mleredux_rollout.judge import Judge
 
+ROOT = Path(__file__).parents[1]
 READERS: dict[str, Callable[[Path], Any]] = {
     "listed submissions": read_jsonl,
     "leaderboard": read_leaderboard,
     "plan of findings": Study,
     "gateway's configuration": lambda path: load_config({"MLEREDUX_GATEWAY_CONFIG": str(path)}),
     "price table": partial(Prices, None),
+    "certificate": read_certificate,
+    "prepared inputs": partial(read_inputs, public=True),
+    "published folder": lambda path: list(problems(_as(path, SUMS))),
+    "task of Harbor": lambda path: read_config(_as(path, "task.toml")),
 }
+
+
+def _as(path: Path, name: str) -> Path:
+    """Give a file another name, if it exists; return its folder."""
+    if path.exists():
+        path.rename(path.with_name(name))
+    return path.parent
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "No such file or directory"),
     "a folder": (Path.mkdir, "Is a directory"),
-    "not UTF-8": (lambda path: path.write_bytes(b"\xff\xfe" * 9), "codec can't decode"),
+    "not UTF-8": (lambda path: path.write_bytes(b"\xff\xfe" * 9), "it is not UTF-8 text"),
 }
 
 
@@ -41,8 +65,129 @@ def test_an_unreadable_file_is_named_once_with_the_reason(tmp_path: Path, reader
     make(path)
     with pytest.raises(MlereduxError) as error:
         READERS[reader](path)
-    assert reason in error.value.message and "Errno" not in error.value.message
-    assert error.value.message.count(str(path)) == 1, error.value.message
+    message = error.value.message
+    assert reason in message or message.endswith("it is not JSON."), message
+    assert not set(RAW) & set(message.split()) and "(char" not in message and "codec" not in message, message
+    assert message.count(str(path)) <= 1 and message.count(path.name) == (path.name in message), message
+
+
+@pytest.mark.parametrize("damage", ["missing", "a folder"])
+def test_unreadable_answers_are_one_sentence(tmp_path: Path, damage: str) -> None:
+    path, (make, reason) = tmp_path / "answers.csv", DAMAGES[damage]
+    make(path)
+    with pytest.raises(MlereduxError, match=rf"The answers of digits \(answers\.csv\) can't be read: {reason}\."):
+        read_answers(current().task("digits"), path)
+
+
+RAW = (
+    "[Errno",
+    "Errno",
+    "Expecting",
+    "JSONDecodeError",
+    "UnicodeDecodeError",
+    "KeyError",
+    "NoneType",
+    "'NoneType'",
+    "unpack",
+)
+JSON: dict[str, Callable[[Path], Any]] = {
+    "certificate": read_certificate,
+    "price table": READERS["price table"],
+    "published folder": lambda path: list(problems(_published(path))),
+    "response of a judge": lambda path: _judge(path.read_bytes()),
+}
+
+
+def _published(path: Path) -> Path:
+    path.with_name(SUMS).write_text("0  x\n")
+    return _as(path, "parts.json")
+
+
+def _judge(content: bytes) -> str:
+    """Return what a judge makes of a gateway's response."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
+    with _responding(head + content) as url:
+        return Judge("some-model", {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": url}).ask("Judge.", "text")
+
+
+@contextmanager
+def _responding(response: bytes) -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def respond() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(response)
+
+        thread = threading.Thread(target=respond)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        thread.join()
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"{} {}", b"[" * 100_000, b"\xff"], ids=["empty", "open", "two", "deep", "bytes"]
+)
+@pytest.mark.parametrize("reader", JSON)
+def test_invalid_json_is_one_sentence_without_words_of_python(tmp_path: Path, reader: str, content: bytes) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    with pytest.raises(MlereduxError) as error:
+        JSON[reader](path)
+    assert error.value.message.endswith(("it is not JSON.", "it is nested too deeply.", "it is not UTF-8 text."))
+
+
+@pytest.mark.parametrize("content", [{}, {"choices": []}, {"choices": [None]}, {"choices": [{"message": 1}]}, None, 1])
+def test_a_response_with_another_shape_is_one_sentence(content: object) -> None:
+    with pytest.raises(MlereduxError, match="returned no valid response: a field is missing, or has a wrong type\\."):
+        _judge(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [(b"", "closed connection without response"), (b"nothing\r\n\r\n", "nothing")],
+    ids=["none", "no HTTP"],
+)
+def test_a_gateway_that_breaks_off_is_one_sentence(response: bytes, reason: str) -> None:
+    with _responding(response) as url, pytest.raises(MlereduxError) as error:
+        Judge("some-model", {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": url}).ask("Judge.", "text")
+    assert "Errno" not in error.value.message and error.value.message.startswith(
+        "The judge some-model returned no valid response: "
+    )
+
+
+FOREIGN = {
+    "OSError",
+    "UnicodeDecodeError",
+    "UnicodeError",
+    "JSONDecodeError",
+    "RecursionError",
+    "KeyError",
+    "IndexError",
+}
+
+
+def test_no_message_shows_an_exception_of_python_as_it_is() -> None:
+    """Errors of files and documents go through `file_errors` or `file_fault`, which state the reason in words."""
+    raw = []
+    for path in sorted(path for part in ("core", "kits", "plugins") for path in (ROOT / part).glob("**/src/**/*.py")):
+        if "analyst" in path.parts or "driver" in path.parts:  # programs in a sandbox, which can't import mleredux
+            continue
+        for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(handler, ast.ExceptHandler) or handler.name is None or handler.type is None:
+                continue
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            if {ast.unparse(kind).rpartition(".")[2] for kind in kinds} & FOREIGN:
+                raw += [
+                    f"{path.relative_to(ROOT)}:{value.lineno}"
+                    for statement in ast.walk(handler)
+                    if isinstance(statement, ast.Raise) and statement.exc is not None
+                    for value in ast.walk(statement.exc)
+                    if isinstance(value, ast.FormattedValue) and ast.unparse(value.value) == handler.name
+                ]
+    assert raw == []
 
 
 def _script(path: Path) -> None:

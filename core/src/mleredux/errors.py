@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -131,13 +132,33 @@ def foreign_code(kind: type[MlereduxError], message: str, hint: str) -> Iterator
         raise kind(f"{message} ({one_line(error)}).", hint=hint) from error
 
 
+WRONG_SHAPE = (AttributeError, LookupError, TypeError)
+"""Errors of code that reads a JSON document with other fields or types than expected."""
+_FAULTS = (
+    (json.JSONDecodeError, "it is not JSON"),
+    (RecursionError, "it is nested too deeply"),
+    (UnicodeDecodeError, "it is not UTF-8 text"),
+    (WRONG_SHAPE, "a field is missing, or has a wrong type"),
+)
+
+
+def file_fault(error: BaseException) -> str:
+    """Return why a file or response can't be used, in words that end a sentence, without the period."""
+    plain = getattr(error, "strerror", None) or " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return next((words for kinds, words in _FAULTS if isinstance(error, kinds)), plain)
+
+
 @contextlib.contextmanager
-def file_errors(kind: Callable[..., Exception], message: str, hint: str | None = None) -> Iterator[None]:
-    """Raise an error of this kind, with the reason added, if a file or program can't be used, or is not UTF-8 text."""
+def file_errors(
+    kind: Callable[..., Exception], message: str, hint: str | None = None, *others: type[Exception]
+) -> Iterator[None]:
+    """Raise an error of this kind, with the reason added, if a file or program can't be used, is not UTF-8 text, or
+    causes one of the other errors."""
+    caught: tuple[type[Exception], ...] = (OSError, UnicodeError, RecursionError, *others)
     try:
         yield
-    except (OSError, UnicodeError) as error:
-        raise kind(f"{message}: {getattr(error, 'strerror', None) or error}.", hint=hint) from error
+    except caught as error:
+        raise kind(f"{message}: {file_fault(error)}.", hint=hint) from error
 
 
 def disk_full(error: BaseException | None) -> str | None:
@@ -162,11 +183,12 @@ _NO_NAME = (
 def machine_fault(error: BaseException) -> str | None:
     """Return a sentence if an error indicates a full disk, an unwritable folder, or an unresolvable host name; every
     sandbox reports a fault of the machine with the same sentence."""
-    if sentence := disk_full(error) or unusable_folder(error):
-        return sentence
-    if re.search(_NO_NAME, str(error), re.IGNORECASE):
-        return "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
-    return None
+    unresolved = "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
+    return (
+        disk_full(error)
+        or unusable_folder(error)
+        or (unresolved if re.search(_NO_NAME, str(error), re.IGNORECASE) else None)
+    )
 
 
 _PASSES = (

@@ -20,6 +20,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from mleredux._core.sandboxes.egress import TARGET, Rule, is_public
+from mleredux.errors import file_fault
 from mleredux.models.report import HostUse
 
 _HEAD_BYTES = 64 << 10
@@ -175,7 +176,7 @@ class _Handler(socketserver.BaseRequestHandler):
         except OSError as error:
             self.egress.unreachable = True
             self.egress.count(host, port, True, times=1)
-            return self._refuse(502, f"{host}:{port} can't be reached: {error}")
+            return self._refuse(502, f"{host}:{port} can't be reached: {file_fault(error)}")
         self.egress.count(host, port, True, times=1)
         with upstream:
             if tunnel:

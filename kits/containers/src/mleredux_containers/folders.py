@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import os
 import shlex
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from mleredux._core.sandboxes.volume import UNLIMITED, find_disk
+from mleredux._core.sandboxes.mounts import mount_writable
+from mleredux._core.sandboxes.volume import PLACE, UNLIMITED, RunDisk, find_disk
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import open_below, plain_path
 from mleredux.plugin.sandbox import Launch
@@ -140,6 +142,27 @@ def _file_of(layers: Sequence[Path], path: str) -> str | None:
     return None
 
 
+def _image_root(disk: RunDisk, layers: Sequence[Path]) -> Path:
+    """Return a folder with the files of an image; writes to it go to the disk of the run, and persist.
+
+    Args:
+        disk: The disk of the run.
+        layers: The folders of the image's layers, the uppermost first.
+
+    Raises:
+        OSError: The layers can't be mounted, or the disk is not a volume.
+    """
+    if disk.enforced_by != "volume":
+        raise OSError("is not a volume")
+    key = hashlib.sha256("\0".join(map(str, layers)).encode()).hexdigest()[:16]
+    changes, place = (disk.path / PLACE / ".image" / key / name for name in ("changes", "root"))
+    for folder in (changes, changes.with_name("work"), place):
+        folder.mkdir(parents=True, exist_ok=True)
+    if not os.path.ismount(place):
+        mount_writable(layers, changes, place)
+    return place
+
+
 def written_binds(
     launch: Launch, layers: Sequence[Path], volumes: Sequence[str], agent_dir: str | None
 ) -> list[Bind] | None:
@@ -163,7 +186,7 @@ def written_binds(
     try:
         if not layers:
             raise OSError("the engine reports no layers")
-        root = find_disk(launch.control_dir.parent).image_root(layers)
+        root = _image_root(find_disk(launch.control_dir.parent), layers)
     except OSError:
         (launch.control_dir / UNLIMITED).touch()
         return None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from mleredux._core.submissions.files import open_regular
-from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.errors import InvalidSubmission, TaskBroken, file_errors
 from mleredux.models.formats import plain
 from mleredux.models.grader import Grader, GradingInput, Score
 from mleredux.models.task import Submission, Task, known_answers
@@ -293,12 +293,12 @@ def _for(inputs: _Inputs) -> str:
 
 
 def _read(path: Path, *, public: bool) -> _Inputs:
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
-    except (OSError, ValueError, csv.Error) as error:
-        raise TaskBroken(f"A task that executes submissions must prepare {path.name}: {error}.") from None
-    return _Inputs(path, header, rows, public)
+    message = f"A task that executes submissions must prepare {path.name}"
+    with file_errors(TaskBroken, message, None, csv.Error), path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    if not rows:
+        raise TaskBroken(f"{message}: it is empty.")
+    return _Inputs(path, rows[0], rows[1:], public)
 
 
 def _targets(task: Task) -> tuple[str, ...]:

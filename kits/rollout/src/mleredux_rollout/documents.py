@@ -129,13 +129,9 @@ def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict, name: str = 
     """
     if count_marks(data) > MAX_MARKS:
         raise InvalidRollout(f"{name} contains more than {MAX_MARKS:,} values.")
-    try:
+    hint = "NaN, Infinity and unpaired surrogates are not JSON either." if read is _strict else None
+    with file_errors(InvalidRollout, f"{name} is not JSON", hint, ValueError):
         return read(data)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRollout(
-            f"{name} is not JSON: {error}.",
-            hint="NaN, Infinity and unpaired surrogates are not JSON either." if read is _strict else None,
-        ) from None
 
 
 MAX_PROBLEMS = 100

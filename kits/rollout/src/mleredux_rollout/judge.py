@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from mleredux._core.plugins import current
 from mleredux._core.store import Run, RunStore
-from mleredux.errors import MlereduxError
+from mleredux.errors import WRONG_SHAPE, MlereduxError, file_errors
 from mleredux.models import Agent, Limits, LlmUse
 
 _SECONDS = 300.0
@@ -56,7 +56,9 @@ class Judge:
         body = {"model": self.model, "messages": messages, "response_format": {"type": "json_object"}}
         key = self._variables["OPENAI_API_KEY"]
         base = urlsplit(self._variables["OPENAI_BASE_URL"])
-        try:
+        message = f"The judge {self.model} returned no valid response"
+        hint, invalid = "Use another model.", (HTTPException, ValueError, *WRONG_SHAPE)
+        with file_errors(MlereduxError, message, hint, *invalid):
             # This does not follow redirects, because the request contains a key.
             with closing(HTTPConnection(base.netloc, timeout=_SECONDS)) as gateway:
                 headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
@@ -65,16 +67,10 @@ class Judge:
                 content = response.read()
             if response.status == HTTPStatus.OK:
                 return str(json.loads(content)["choices"][0]["message"]["content"])
-        except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
-            raise MlereduxError(
-                f"The judge {self.model} returned no valid response: {error}.", hint="Use another model."
-            ) from error
         refusal = content[:_READ].decode("utf-8", "replace")
         if _BUDGET in refusal:
             raise BudgetExhausted(f"The budget of the judge {self.model} is used up.")
-        raise MlereduxError(
-            f"The judge {self.model} did not respond ({response.status}): {refusal}", hint="Use another model."
-        )
+        raise MlereduxError(f"The judge {self.model} did not respond ({response.status}): {refusal}", hint=hint)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import mleredux
-from mleredux.errors import MlereduxError, NotApplicable, NotFound
+from mleredux.errors import MlereduxError, NotApplicable, NotFound, file_errors
 from mleredux.plugin.artifact import Report, RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
@@ -107,14 +107,12 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
     Raises:
         MlereduxError: The list can't be read, or a row is not valid; the message names the row.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise MlereduxError(
-            f"{path} can't be read: {why}.", hint="Choose a CSV file with the column `student`."
-        ) from None
+    hint = "Choose a CSV file with the column `student`."
+    with (
+        file_errors(MlereduxError, f"{path} can't be read", hint, csv.Error),
+        path.open(encoding="utf-8-sig", newline="") as file,
+    ):
+        rows = list(csv.DictReader(file))
     students: dict[str, Student] = {}
     for number, row in enumerate(rows, start=2):
         name = (row.get("student") or "").strip()

@@ -120,14 +120,11 @@ def read_leaderboard(path: Path) -> list[float]:
         DataError: The file can't be read, or has no column `score`, no rows, or an entry that is not a number.
     """
     unreadable, hint = f"Leaderboard {path} can't be read", "It must be a CSV, CSV.gz or CSV.xz file."
-    try:
-        with file_errors(DataError, unreadable, hint), _open(path) as file:
-            rows = csv.DictReader(file)
-            if "score" not in (rows.fieldnames or ()):
-                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Add the column to its header.")
-            scores = [_score(row["score"], path, rows.line_num) for row in rows]
-    except (EOFError, lzma.LZMAError, csv.Error) as error:
-        raise DataError(f"{unreadable}: {error}.", hint=hint) from error
+    with file_errors(DataError, unreadable, hint, EOFError, lzma.LZMAError, csv.Error), _open(path) as file:
+        rows = csv.DictReader(file)
+        if "score" not in (rows.fieldnames or ()):
+            raise DataError(f"Leaderboard {path} has no column `score`.", hint="Add the column to its header.")
+        scores = [_score(row["score"], path, rows.line_num) for row in rows]
     if not scores:
         raise DataError(f"Leaderboard {path} has no entries.", hint="Add at least one row.")
     return scores

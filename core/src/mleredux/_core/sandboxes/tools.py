@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from mleredux._core.store.sparse import remove_tree
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import WRONG_SHAPE, MlereduxError, NotFound, file_errors
 from mleredux.models.agent import Tool
 from mleredux.models.base import first_problem
 
@@ -133,11 +133,9 @@ def _at(path: Path) -> Iterator[Tool]:
         return
     if not path.is_file():
         raise NotFound(f"{path} is not a tool.", hint=f"Use a folder with {SKILL_FILE}, or a file with `mcpServers`.")
-    try:
+    hint = 'Write {"mcpServers": {"NAME": {"command": "…", "args": […]}}}.'
+    with file_errors(MlereduxError, f"{path} contains no MCP servers", hint, ValueError, *WRONG_SHAPE):
         servers = json.loads(path.read_bytes())["mcpServers"].items()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        hint = 'Write {"mcpServers": {"NAME": {"command": "…", "args": […]}}}.'
-        raise MlereduxError(f"{path} contains no MCP servers ({type(error).__name__}).", hint=hint) from None
     for name, entry in servers:
         try:
             yield _server(str(name), dict(entry), path.parent)

@@ -9,18 +9,16 @@ measures their size.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, mount_writable, unmount
+from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, unmount
 from mleredux._core.store.sparse import copy, move_contents, remove_tree
 from mleredux.errors import SandboxError
 
@@ -33,7 +31,7 @@ MAX_FILES = 250_000
 INNER = (".smoke", ".verify")
 """Folders of a run directory that contain inner runs, while these are executed."""
 EnforcedBy = Literal["volume", "walk"]
-_IMAGE, _PLACE, _CLOSING, _DATA = ".volume.img", ".volume", ".volume.closing", ".data"
+_IMAGE, PLACE, _CLOSING, _DATA = ".volume.img", ".volume", ".volume.closing", ".data"
 _REFUSED = ".volume.full"
 _SHOWN = ("output", "submissions", "task")
 _HIDDEN = (".scratch", ".uploads", ".staging")
@@ -80,7 +78,7 @@ class RunDisk:
 
     def _hidden(self, name: str) -> Path:
         if self.enforced_by == "volume":
-            return self.path / _PLACE / name
+            return self.path / PLACE / name
         folder = self.path / name
         folder.mkdir(exist_ok=True)
         return folder
@@ -100,8 +98,8 @@ class RunDisk:
             return "uploaded more than its disk has room for"
         if self.enforced_by == "walk":
             return None
-        status = os.statvfs(self.path / _PLACE)
-        copied = min((self.path / _PLACE / _LOG).stat().st_size, _LOG_COPY)
+        status = os.statvfs(self.path / PLACE)
+        copied = min((self.path / PLACE / _LOG).stat().st_size, _LOG_COPY)
         if status.f_bavail * status.f_frsize < copied + min(_FULL, status.f_blocks * status.f_frsize // _FULL_SHARE):
             return "filled its disk"
         if status.f_favail < _FULL_FILES:
@@ -126,7 +124,7 @@ class RunDisk:
         """Return the bytes of the volume that exist only in memory and will need room on the host."""
         if self.enforced_by == "walk":
             return 0
-        status = os.statvfs(self.path / _PLACE)
+        status = os.statvfs(self.path / PLACE)
         written = (self.path / _IMAGE).stat().st_blocks * 512
         return max(0, (status.f_blocks - status.f_bfree) * status.f_frsize - written)
 
@@ -151,25 +149,6 @@ class RunDisk:
                 return None
         return place
 
-    def image_root(self, layers: Sequence[Path]) -> Path:
-        """Return a folder with the files of an image; writes to it go to the disk of the run, and persist.
-
-        Args:
-            layers: The folders of the image's layers, the uppermost first.
-
-        Raises:
-            OSError: The layers can't be mounted, or the disk is not a volume.
-        """
-        if self.enforced_by != "volume":
-            raise OSError("is not a volume")
-        key = hashlib.sha256("\0".join(map(str, layers)).encode()).hexdigest()[:16]
-        changes, place = (self.path / _PLACE / ".image" / key / name for name in ("changes", "root"))
-        for folder in (changes, changes.with_name("work"), place):
-            folder.mkdir(parents=True, exist_ok=True)
-        if not os.path.ismount(place):
-            mount_writable(layers, changes, place)
-        return place
-
     def empty_scratch(self) -> None:
         """Delete temporary files, once the agent has ended."""
         for folder in (self.scratch, self.uploads):
@@ -190,7 +169,7 @@ class RunDisk:
 
     def _move(self) -> list[str]:
         _unmount_shown(self.path)
-        volume, closing = self.path / _PLACE, self.path / _CLOSING
+        volume, closing = self.path / PLACE, self.path / _CLOSING
         if not closing.exists():
             for name in ("output", "task"):
                 _remove(self.path / name)
@@ -226,7 +205,7 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
     try:
         if not (path / _IMAGE).exists():
             make_image(path / _IMAGE, megabytes, folders=(*_SHOWN, *_HIDDEN))
-        elif not os.path.ismount(path / _PLACE):
+        elif not os.path.ismount(path / PLACE):
             subprocess.run(["e2fsck", "-p", "-f", path / _IMAGE], capture_output=True)
         _mount(path)
     except (OSError, subprocess.SubprocessError):
@@ -237,7 +216,7 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
 
 def find_disk(path: Path) -> RunDisk:
     """Return the disk of a run, as it was opened."""
-    return RunDisk(path, "volume" if os.path.ismount(path / _PLACE) else "walk")
+    return RunDisk(path, "volume" if os.path.ismount(path / PLACE) else "walk")
 
 
 def close_disk(path: Path) -> None:
@@ -247,9 +226,9 @@ def close_disk(path: Path) -> None:
         OSError: The disk can't be mounted again.
     """
     if (path / _IMAGE).exists():
-        if not os.path.ismount(path / _PLACE):
+        if not os.path.ismount(path / PLACE):
             subprocess.run(["e2fsck", "-p", "-f", path / _IMAGE], capture_output=True)
-            mount_image(path / _IMAGE, path / _PLACE)
+            mount_image(path / _IMAGE, path / PLACE)
         RunDisk(path, "volume").close()
     drop_disk(path)
 
@@ -262,12 +241,12 @@ def remaining_disks(runs: Path) -> list[Path]:
 def drop_disk(path: Path) -> None:
     """Remove the disk of a run with all its content."""
     _unmount_shown(path)
-    for name in (_PLACE, _DATA):
+    for name in (PLACE, _DATA):
         unmount(path / name)
     for name in (_IMAGE, _CLOSING, _REFUSED):
         (path / name).unlink(missing_ok=True)
     _remove_links(path / _DATA)
-    for name in (_PLACE, *_HIDDEN):
+    for name in (PLACE, *_HIDDEN):
         _remove(path / name)
 
 
@@ -298,7 +277,7 @@ def _empty_image(size: int, files: int, folders: tuple[str, ...]) -> int:
 
 
 def _mount(path: Path) -> None:
-    volume = path / _PLACE
+    volume = path / PLACE
     volume.mkdir(exist_ok=True)
     if not os.path.ismount(volume):
         mount_image(path / _IMAGE, volume)

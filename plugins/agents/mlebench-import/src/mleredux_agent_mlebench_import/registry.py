@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, file_fault
 from mleredux.plugin import Scheme
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def imported() -> dict[str, dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise MlereduxError(f"{path} is damaged ({error}).", hint="Remove it, and import the agents again.") from None
+        raise MlereduxError(
+            f"{path} is damaged: {file_fault(error)}.", hint="Remove it, and import the agents again."
+        ) from None
 
 
 def register(agents: list[Agent], copy: str) -> list[str]:

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import units
 from mleredux.plugin.agent import HostName, Network
 from mleredux.plugin.task import ID_PATTERN
@@ -187,10 +187,8 @@ def read_manifest(folder: Path) -> Manifest:
         )
     if path.stat().st_size > MAX_BYTES:
         raise BadManifest(f"{MANIFEST} is larger than {MAX_BYTES >> 10} KB.", hint="Shorten it.")
-    try:
+    with file_errors(BadManifest, f"{MANIFEST} is not valid TOML", "Fix it there.", ValueError):
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadManifest(f"{MANIFEST} is not valid TOML: {error}.", hint="Fix it there.") from error
     try:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:

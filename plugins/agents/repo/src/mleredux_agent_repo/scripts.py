@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import AgentFolder
 from mleredux.plugin.agent import Agent, Build
 from mleredux_rollout import notebook_runner
@@ -190,14 +190,11 @@ def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:
         text = script.read_text(encoding="utf-8", errors="replace")
         if block := _BLOCK.search(text):
             lines = block["content"].splitlines(keepends=True)
-            try:
+            message = f"The inline metadata (PEP 723) of {script.name} is not valid"
+            with file_errors(MlereduxError, message, "Fix it there.", ValueError):
                 header = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
                 needs = header.get("dependencies", [])
                 if not isinstance(needs, list) or not all(isinstance(need, str) and need[:1] != "-" for need in needs):
                     raise ValueError("dependencies is not a list of requirements")
-            except (ValueError, RecursionError) as error:
-                raise MlereduxError(
-                    f"The inline metadata (PEP 723) of {script.name} is not valid: {error}.", hint="Fix it there."
-                ) from None
             return tuple(needs), header.get("requires-python")
     return ((f"-r {_REQUIREMENTS}",) if (script.parent / _REQUIREMENTS).is_file() else ()), None

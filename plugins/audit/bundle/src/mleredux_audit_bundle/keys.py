@@ -57,7 +57,5 @@ def public_key(pem: bytes, source: str) -> SSlibKey:
     """
     try:
         return SSlibKey.from_crypto(load_pem_public_key(pem))
-    except (ValueError, TypeError) as error:
-        raise MlereduxError(f"{source} is not a public key in PEM form ({error}).") from error
-    except Exception as error:  # the library's own error for unknown types of keys
-        raise MlereduxError(f"{source} is not a usable public key: {error}.") from error
+    except Exception as error:  # among others, the library's own error for unknown types of keys
+        raise MlereduxError(f"{source} is not a public key in PEM form, or has an unsupported type.") from error

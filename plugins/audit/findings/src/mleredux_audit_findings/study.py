@@ -77,14 +77,10 @@ class Study:
     """Technique tasks that do not apply, with the reasons."""
 
     def __post_init__(self) -> None:
-        unreadable, hint = f"The plan {self.path} can't be read", "Write a plan in TOML."
-        with file_errors(NotFound, unreadable, hint):
-            text = self.path.read_text(encoding="utf-8")
+        with file_errors(NotFound, f"The plan {self.path} can't be read", "Write a plan in TOML.", ValueError):
+            self.document = tomllib.loads(self.path.read_text(encoding="utf-8"))
         try:
-            self.document = tomllib.loads(text)
             self.plan = StudyPlan.model_validate(self.document)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise NotFound(f"{unreadable}: {error}.", hint=hint) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))

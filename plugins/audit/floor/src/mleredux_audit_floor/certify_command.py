@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models.base import read_json
 from mleredux.plugin.command import DataStore, catalogue, data_dir_option, echo
 from mleredux.plugin.files import write_atomically
@@ -55,10 +55,7 @@ def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, che
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    hint = "Make one with `mleredux certify`."
+    with file_errors(MlereduxError, f"{path} is not a certificate", hint, ValueError):
         certificate = read_json(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise MlereduxError(
-            f"{path} is not a certificate: {error}.", hint="Make one with `mleredux certify`."
-        ) from None
     return certificate if isinstance(certificate, dict) else {}

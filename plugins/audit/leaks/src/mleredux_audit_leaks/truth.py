@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
-from mleredux.errors import DataError
+from mleredux.errors import DataError, file_errors
 from mleredux.plugin.task import Task
 
 from mleredux_audit_leaks.inventory import PublicFile
@@ -182,12 +182,10 @@ def _read(task: Task, path: Path) -> Table | None:
     Raises:
         DataError: The file can't be read.
     """
-    try:
+    with file_errors(DataError, f"The answers of {task.id} ({path.name}) can't be read", None, ValueError):
         state = path.stat()
         content = PublicFile(path.name, state.st_size, state.st_mtime, lambda limit: path.read_bytes()[:limit])
         return next(iter(read_tables(content, limit=1 << 29)), None)
-    except (OSError, ValueError) as error:
-        raise DataError(f"The answers of {task.id} ({path.name}) can't be read ({error}).") from error
 
 
 def join_keys(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.Series:

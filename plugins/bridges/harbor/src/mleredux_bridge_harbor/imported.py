@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, file_errors
 from mleredux.models import first_problem
 from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Build
@@ -145,10 +145,8 @@ def read_config(home: Path) -> dict[str, Any]:
     Raises:
         MlereduxError: The file is invalid, or requires unsupported features.
     """
-    try:
+    with file_errors(MlereduxError, "The task.toml can't be read", "Write valid TOML.", ValueError):
         config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Write valid TOML.") from None
     try:
         _Config.model_validate(config)
     except ValidationError as error:

@@ -184,13 +184,11 @@ def _written(name: str, path: Path, data_dir: Path | str | None, again: bool = T
 
 def problems(folder: Path) -> Iterator[str]:
     """Yield a sentence for each file that differs from its checksum, and for each overlap of the two parts."""
-    try:
+    with file_errors(MlereduxError, f"{folder} is not a published folder", "Name one.", ValueError):
         lines = [line.split("  ", 1) for line in (folder / SUMS).read_text(encoding="utf-8").splitlines()]
         listed = {path: digest for digest, path in lines}
         facts = json.loads((folder / "parts.json").read_bytes())
         rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
-    except (OSError, ValueError, RecursionError) as error:
-        raise MlereduxError(f"{folder} is not a published folder: {error}.", hint="Name one.") from None
     present = dict(_sums(folder))
     for path in sorted(listed.keys() | present.keys()):
         if listed.get(path) != present.get(path):

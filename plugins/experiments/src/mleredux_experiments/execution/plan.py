@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, file_errors
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.experiment import Arm, Cell, Design, Plan, PlanLimits, RunPlan, Stop, agent_reference, resolved
 from mleredux.plugin.experiment import plan as plan_runs
@@ -27,12 +27,10 @@ def read_plan(path: Path, catalogue: Catalogue) -> Plan:
         NotFound: The file, or a task, agent or set, does not exist.
         MlereduxError: The file is not a valid plan; the message names the field.
     """
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NotFound(f"The plan {path} can't be read: {error.strerror or error}.", hint=_EXAMPLE) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MlereduxError(f"{path} is not valid TOML: {str(error).rstrip('.')}.", hint=_EXAMPLE) from None
+    with file_errors(NotFound, f"The plan {path} can't be read", _EXAMPLE):
+        content = path.read_bytes()
+    with file_errors(MlereduxError, f"{path} is not valid TOML", _EXAMPLE, ValueError):
+        document = tomllib.loads(content.decode())
     return with_contexts(make_plan(document, named=str(path)), catalogue, path.parent)
 
 
@@ -154,11 +152,8 @@ def _field(name: str) -> Iterator[None]:
 
 
 def _text(path: Path, arm: str) -> str:
-    try:
+    with file_errors(MlereduxError, f"arms.{arm}.context: {path} can't be read", "Write the file."):
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise MlereduxError(f"arms.{arm}.context: {path} can't be read: {reason}.", hint="Write the file.") from None
 
 
 def _explained(loc: tuple[int | str, ...], kind: str, message: str, rejected: Any, named: str) -> MlereduxError:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_fault
 from mleredux_containers import FIND, Image
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or f"it is damaged: {error}"
+        why = file_fault(error)
     else:
         if isinstance(content, dict):
             return content

@@ -275,13 +275,10 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
 
 
 def _read(path: Path) -> _File:
-    unreadable = f"The gateway's configuration {path} can't be read"
-    with file_errors(SandboxError, unreadable, _README):
-        text = path.read_text(encoding="utf-8")
+    with file_errors(SandboxError, f"The gateway's configuration {path} can't be read", _README, ValueError):
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     try:
-        return _File.model_validate(_tuples(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SandboxError(f"{unreadable}: {error}.", hint=_README) from error
+        return _File.model_validate(_tuples(content))
     except ValidationError as error:
         place, message, _ = first_problem(error)
         raise SandboxError(f"In {path}, {place}: {message}.", hint=_README) from None

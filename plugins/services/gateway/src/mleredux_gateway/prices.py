@@ -55,12 +55,8 @@ class Prices:
         written = json.dumps({name: price.model_dump() for name, price in (own or {}).items()}, sort_keys=True)
         self._tables = [(own or {}, _label("gateway.toml", written.encode()))]
         if table is not None:
-            unreadable = f"The price table {table} can't be read"
-            try:
-                with file_errors(SandboxError, unreadable):
-                    self._tables.append((read_litellm(table), _label(table.name, table.read_bytes())))
-            except (ValueError, AttributeError) as error:
-                raise SandboxError(f"{unreadable}: {error}.") from error
+            with file_errors(SandboxError, f"The price table {table} can't be read", None, ValueError, AttributeError):
+                self._tables.append((read_litellm(table), _label(table.name, table.read_bytes())))
         data = resources.files(__package__).joinpath("prices.json").read_bytes()
         shipped = json.loads(data)
         models = {name: Price(**fields) for name, fields in shipped["models"].items()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from mleredux.errors import DataError, MlereduxError, one_line
+from mleredux.errors import DataError, MlereduxError, file_errors, one_line
 from mleredux.plugin.task import neutral_order
 
 from mleredux_competition_mlebench.blocks.archives import AGAIN, DAMAGE, open_tree
@@ -73,10 +73,8 @@ class Workspace:
         """
         import json
 
-        try:
+        with file_errors(DataError, f"{name} can't be read", "Get the raw data again.", ValueError):
             return json.loads(self.path(name).read_text(encoding=encoding))
-        except ValueError as error:
-            raise DataError(f"{name} is not a JSON document: {error}.", hint="Get the raw data again.") from error
 
     def path(self, name: str) -> Path:
         """Return the path of a raw file.

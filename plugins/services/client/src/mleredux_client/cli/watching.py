@@ -117,7 +117,7 @@ class Watch:
             for text in log_texts(self._there, run_id, "agent.log", self._progress.stop):
                 write_log(text.encode(), prefix)
         except MlereduxApiError as error:
-            write_log(f"The log of {run_id} can no longer be followed: {error}\n".encode(), prefix)
+            write_log(f"The log of {run_id} can no longer be followed. {error}\n".encode(), prefix)
 
 
 def log_texts(remote: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:
