@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -91,21 +92,94 @@ def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(sit
         assert "'omega'" in problem and "was written for contract 1" in problem
 
 
+NOISE = {
+    "print": "print('noise')",
+    "descriptor": "import os; os.write(1, b'noise')",
+    "child process": "import subprocess; subprocess.run(['echo', 'noise'])",
+    "first stream": "import sys; sys.__stdout__.write('noise')",
+    "library of C": "import ctypes; ctypes.CDLL(None).puts(b'noise'); ctypes.CDLL(None).fflush(None)",
+}
 LOUD: dict[str, str] = {
-    "at import": "print('noise')\n" + GOOD,
-    "in a hook": GOOD.replace("    return [TASK]", "    print('noise')\n    return [TASK]").replace(
-        "    return [Ref", "    print('noise')\n    return [Ref"
+    "at import": "{noise}\n" + GOOD,
+    "in a hook": GOOD.replace("    return [TASK]", "    {noise}\n    return [TASK]").replace(
+        "    return [Ref", "    {noise}\n    return [Ref"
     ),
-    "in a generator": GOOD.replace("    return [Ref(", "    print('noise')\n    yield from [Ref("),
-    "after it closed its output": "import sys\nprint('noise')\nsys.stdout = None\n" + GOOD,
+    "in a generator": GOOD.replace("    return [Ref(", "    {noise}\n    yield from [Ref("),
+    "after it closed its output": "import sys\n{noise}\nsys.stdout = None\n" + GOOD,
+    "in what a reference names": GOOD.replace('"{name}:AGENT"', '"{name}:LAZY"')
+    + "def __getattr__(attribute):\n    if attribute != 'LAZY': raise AttributeError(attribute)\n    {noise}\n"
+    "    return AGENT\n",
 }
 
 
+@pytest.mark.parametrize("noise", NOISE)
 @pytest.mark.parametrize("how", LOUD)
-def test_what_a_plugin_prints_while_it_is_loaded_is_in_no_result(site: Site, how: str) -> None:
-    (site.path / "loud.py").write_text(LOUD[how].format(name="loud"))
-    arguments = ["mleredux", "-p", str(site.path / "loud.py"), "list", "agents", "--json"]
+def test_what_a_plugin_prints_while_it_is_loaded_is_in_no_result(site: Site, how: str, noise: str) -> None:
+    (site.path / "loud.py").write_text(LOUD[how].format(name="loud", noise=NOISE[noise]))
+    command = ["agent", "show", "loud-agent"] if how == "in what a reference names" else ["list", "agents"]
+    arguments = ["mleredux", "-p", str(site.path / "loud.py"), *command, "--json"]
     ended = site.python(
         f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_module('mleredux', run_name='__main__')\n"
     )
-    assert "loud-agent" in [row["id"] for row in json.loads(ended.stdout)], ended.stderr
+    assert "noise" not in ended.stdout and "noise" in ended.stderr
+    assert "loud-" in str(json.loads(ended.stdout)), ended.stderr
+
+
+INTERRUPTS = ("KeyboardInterrupt", "SystemExit", "GeneratorExit", "__import__('asyncio').CancelledError")
+RAISING: dict[str, str] = {
+    "at import": "raise {error}",
+    "in an attribute": "def __getattr__(name): raise {error}",
+    "in a hook": "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): raise {error}",
+    "in a generator": "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_agents():\n"
+    "    raise {error}\n    yield",
+    "in a declaration": "from mleredux import hookimpl\nclass Odd:\n    @property\n"
+    "    def __class__(self): raise {error}\n"
+    "@hookimpl\ndef mleredux_register_agents(): return [Odd()]",
+    "in what a reference names": "from mleredux import Ref, hookimpl\n@hookimpl\ndef mleredux_register_agents():\n"
+    "    return [Ref('x', 'broken:X')]\n"
+    "def __getattr__(name):\n    if name == 'X': raise {error}\n    raise AttributeError(name)",
+}
+
+
+@pytest.mark.parametrize("error", INTERRUPTS)
+@pytest.mark.parametrize("place", RAISING)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_no_exception_of_a_plugin_ends_the_command(site: Site, place: str, error: str, indexed: bool) -> None:
+    site.good("alpha")
+    site.install("broken", RAISING[place].format(error=error))
+    site.good("zeta")
+    # Without an index, plugins are imported in the process of the command.
+    found = site.listed(**({} if indexed else {"MLEREDUX_DESCRIBING_PLUGINS": "1"}))
+    assert {"alpha-task", "zeta-task"} <= set(found["tasks"])
+    if indexed or place != "in what a reference names":
+        name = error.rpartition(".")[2]
+        assert any("'broken'" in problem and name in problem for problem in found["problems"]), found["problems"]
+
+
+@pytest.mark.parametrize("error", INTERRUPTS)
+def test_what_a_hook_raises_is_an_error_that_names_its_plugin(site: Site, error: str) -> None:
+    hook = f"from mleredux import hookimpl\n@hookimpl\ndef mleredux_find_task(name, base): raise {error}"
+    site.install("broken", hook)
+    site.good("zeta")
+    ended = site.python(
+        "from mleredux._core.plugins import Catalogue\nfrom mleredux.errors import PluginError\n"
+        "catalogue = Catalogue()\nprint(catalogue.task('zeta-task').id)\n"
+        "try:\n    catalogue.task('zeta-task+other')\nexcept PluginError as error:\n    print(error)"
+    )
+    assert ended.stdout.splitlines()[0] == "zeta-task", ended.stderr
+    assert "Plugin 'broken' failed in mleredux_find_task" in ended.stdout, ended.stderr
+
+
+@pytest.mark.parametrize(
+    "waits", ["time.sleep(60)", "asyncio.run(asyncio.sleep(60))", "subprocess.run(['sleep', '60'])"]
+)
+def test_ctrl_c_stops_a_command_while_it_imports_a_plugin(site: Site, waits: str) -> None:
+    send = "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    (site.path / "slow.py").write_text(f"import asyncio, os, signal, subprocess, threading, time\n{send}\n{waits}\n")
+    arguments = ["mleredux", "-p", str(site.path / "slow.py"), "list", "agents", "--json"]
+    began = time.monotonic()
+    ended = site.python(
+        f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_module('mleredux', run_name='__main__')\n"
+    )
+    assert (ended.returncode, ended.stdout) == (130, ""), ended.stderr
+    assert "Stopped." in ended.stderr and time.monotonic() - began < 40

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -121,14 +122,18 @@ def one_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def foreign_code(kind: type[MlereduxError], message: str, hint: str) -> Iterator[None]:
-    """Raise an error of this kind, with the exception added to its message, if code of a plugin raises any exception
-    that is not one of mleredux's own."""
+def foreign_code(
+    kind: type[MlereduxError], message: str, hint: str, passed: type[Exception] | tuple[()] = MlereduxError
+) -> Iterator[None]:
+    """Raise an error of this kind, with the exception added to its message, if code of a plugin raises any exception,
+    even SystemExit, except those that are passed and the user's Ctrl-C."""
     try:
         yield
-    except MlereduxError:
+    except passed:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
         raise kind(f"{message} ({one_line(error)}).", hint=hint) from error
 
 
@@ -146,6 +151,23 @@ def file_fault(error: BaseException) -> str:
     """Return why a file or response can't be used, in words that end a sentence, without the period."""
     plain = getattr(error, "strerror", None) or " ".join(str(error).split()).rstrip(".") or type(error).__name__
     return next((words for kinds, words in _FAULTS if isinstance(error, kinds)), plain)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether an exception results from the user's Ctrl-C, not from a `raise` statement of a plugin.
+
+    The interpreter raises the former between any two instructions, or the standard library's `asyncio` does.
+    """
+    trace = error.__traceback__
+    if trace is None or not isinstance(error, KeyboardInterrupt):
+        return False
+    from opcode import opname
+
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    instruction = opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
+    package = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+    return instruction != "RAISE_VARARGS" or package in sys.stdlib_module_names
 
 
 @contextlib.contextmanager

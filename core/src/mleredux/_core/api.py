@@ -12,6 +12,7 @@ from mleredux._core.planning.grants import read_grants
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import current
 from mleredux._core.plugins.discovery import provided
+from mleredux._core.records import listed
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import plain_faults
 from mleredux.models import Grants, Report, SubmissionSchema, Verdict
@@ -20,11 +21,7 @@ from mleredux.models.request import Request
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
     """List tasks as `mleredux list` does, filtered by field values (`category="Tabular"`)."""
-    rows = [
-        {"id": entry.id, "plugin": entry.plugin.name, **entry.ref.summary}
-        for entry in current().entries("tasks").values()
-    ]
-    return [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
+    return [row for row in listed(current(), "tasks") if all(row.get(key) == value for key, value in wanted.items())]
 
 
 @plain_faults()

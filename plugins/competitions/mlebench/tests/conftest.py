@@ -23,7 +23,7 @@ def golden_case(tmp_path_factory: pytest.TempPathFactory) -> Cases:
 
     @cache
     def prepared(case: Path) -> Path:
-        task = resolve(refs[case.name], None)
+        task = resolve(refs[case.name])
         assert isinstance(task.prepare, Preparation)
         overrides = json.loads((case / "expected.json").read_text()).get("overrides") or {}
         folder = tmp_path_factory.mktemp("case")

@@ -29,7 +29,7 @@ _EXACT = re.compile(r"(?<!bout )\b\d+,\d{3} (?:rows|objects|notebooks)|(?:sample
 
 @pytest.fixture(params=sorted(REFS))
 def task(request: pytest.FixtureRequest) -> Competition:
-    found: Competition = resolve(REFS[request.param], None)
+    found: Competition = resolve(REFS[request.param])
     return found
 
 

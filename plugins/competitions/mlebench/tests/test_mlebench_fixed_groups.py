@@ -26,7 +26,7 @@ class Prepared:
     """The raw data of a golden case, prepared as published and corrected."""
 
     def __init__(self, competition: str, shared: Path, folder: Path) -> None:
-        self.published: Competition = resolve(REFS[competition], None)
+        self.published: Competition = resolve(REFS[competition])
         self.fixed: Competition = self.published.variants["fixed"](self.published)
         self.raw, self.folder = folder / "raw", folder
         with zipfile.ZipFile(shared / "golden" / competition / "raw.zip") as packed:
@@ -77,7 +77,7 @@ def test_copies_of_a_picture_look_the_same_in_other_sizes_and_qualities(tmp_path
 
 
 def test_copies_of_pictures_are_held_out_together(tmp_path: Path) -> None:
-    task: Competition = resolve(REFS["petfinder-pawpularity-score"], None)
+    task: Competition = resolve(REFS["petfinder-pawpularity-score"])
     names = [f"{number}" for number in range(100, 160)]
     for number, name in enumerate(names):
         picture(tmp_path / "raw/train" / f"{name}.jpg", number // 2, quality=90 - number % 2 * 20)
@@ -280,7 +280,7 @@ def test_origins_of_notebooks_are_drawn_evenly(case: Prepared) -> None:
 
 @pytest.mark.shared
 def test_every_species_of_leaf_is_asked_for(shared: Path, tmp_path: Path) -> None:
-    task: Competition = resolve(REFS["leaf-classification"], None)
+    task: Competition = resolve(REFS["leaf-classification"])
     (tmp_path / "raw").mkdir()
     with zipfile.ZipFile(shared / "data/kaggle/leaf-classification/leaf-classification.zip") as packed:
         packed.extractall(tmp_path / "raw")

@@ -21,7 +21,7 @@ REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_t
 
 def prepared(competition: str, shared: Path, folder: Path) -> tuple[Competition, Competition]:
     """The published task and its corrected variant, which is prepared into the folder."""
-    task: Competition = resolve(REFS[competition], None)
+    task: Competition = resolve(REFS[competition])
     fixed: Competition = task.variants["fixed"](task)
     assert fixed.prepare is not None
     with zipfile.ZipFile(shared / "golden" / competition / "raw.zip") as packed:

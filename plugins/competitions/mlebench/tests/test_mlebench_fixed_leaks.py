@@ -25,7 +25,7 @@ class Corrected:
     """The published task and its variant, prepared from the golden case's raw data."""
 
     def __init__(self, competition: str, golden: Path, folder: Path) -> None:
-        self.published: Competition = resolve(REFS[competition], None)
+        self.published: Competition = resolve(REFS[competition])
         self.task: Competition = self.published.variants["fixed"](self.published)
         self.submissions, self.private, self.public = golden / "submissions", folder / "private", folder / "public"
         with zipfile.ZipFile(golden / "raw.zip") as packed:
@@ -53,7 +53,7 @@ def of(competition: str) -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize("competition", sorted(REFS))
 def test_every_fixed_variant_says_what_was_wrong_and_what_was_done(competition: str) -> None:
-    task: Competition = resolve(REFS[competition], None)
+    task: Competition = resolve(REFS[competition])
     if "fixed" in task.variants:
         variant = task.variants["fixed"]
         assert variant.wrong.endswith(".") and variant.done.endswith(".")
@@ -62,7 +62,7 @@ def test_every_fixed_variant_says_what_was_wrong_and_what_was_done(competition: 
 
 
 def test_gestures_of_a_fixed_archive_have_no_private_split(shared: Path, tmp_path: Path) -> None:
-    task: Competition = resolve(REFS["multi-modal-gesture-recognition"], None)
+    task: Competition = resolve(REFS["multi-modal-gesture-recognition"])
     assert isinstance(task.prepare, Preparation)
     with zipfile.ZipFile(shared / "golden" / task.id / "raw.zip") as packed:
         packed.extractall(tmp_path / "raw")

@@ -27,7 +27,7 @@ class Variant:
     """
 
     def __init__(self, competition: str, shared: Path, folder: Path) -> None:
-        self.published: Competition = resolve(REFS[competition], None)
+        self.published: Competition = resolve(REFS[competition])
         self.task: Competition = self.published.variants["fixed"](self.published)
         self.folder = folder
         with zipfile.ZipFile(shared / "golden" / competition / "raw.zip") as packed:

@@ -28,7 +28,7 @@ GROUPS = {
 
 
 def fixed(competition: str) -> Competition:
-    task: Competition = resolve(REFS[competition], None)
+    task: Competition = resolve(REFS[competition])
     changed: Competition = task.variants["fixed"](task)
     assert changed.id == f"{competition}+fixed"
     assert changed.raw_id == competition

@@ -249,7 +249,7 @@ def refusal(task: Task, submission: Path, private: Path) -> str | None:
 def test_validation_and_grading_agree(
     competition: str, shared: Path, golden_case: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    task = resolve(REFS[competition], None)
+    task = resolve(REFS[competition])
     prepared = golden_case(shared / "golden" / competition) / "prepared"
     sample = prepared / "public" / str(task.submission.sample)
     schema = write_schema(task, prepared / "public", tmp_path / "schema")
@@ -274,7 +274,7 @@ def test_validation_and_grading_agree(
 def test_a_sample_validates_after_pandas_wrote_it_again(
     competition: str, shared: Path, golden_case: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    task = resolve(REFS[competition], None)
+    task = resolve(REFS[competition])
     prepared = golden_case(shared / "golden" / competition) / "prepared"
     schema = write_schema(task, prepared / "public", tmp_path / "schema")
     pd.read_csv(prepared / "public" / str(task.submission.sample)).to_csv(tmp_path / "submission.csv", index=False)

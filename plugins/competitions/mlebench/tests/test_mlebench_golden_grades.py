@@ -82,7 +82,7 @@ def test_a_debug_sample_asks_for_few_rows_and_grades_them(
 def test_gives_the_published_scores(competition: str, shared: Path, golden_case: Callable[[Path], Path]) -> None:
     golden = shared / "golden" / competition
     expected = json.loads((golden / "expected.json").read_text())
-    task = resolve(REFS[competition], None)
+    task = resolve(REFS[competition])
     private = golden_case(golden) / "prepared" / "private"
     wrong = {}
     for name, submission in expected["submissions"].items():

@@ -25,7 +25,7 @@ ONLY_PICTURES = {"alaska2-image-steganalysis", "plant-seedlings-classification"}
 
 
 def preparation(competition: str) -> Preparation:
-    task = resolve(REFS[competition], None)
+    task = resolve(REFS[competition])
     assert isinstance(task.prepare, Preparation)
     return task.prepare
 

@@ -25,7 +25,7 @@ COMPETITIONS = (
 def test_published_checksums(competition: str, shared: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(shared / "data" / "kaggle" / competition / f"{competition}.zip") as archive:
         archive.extractall(tmp_path / "raw")
-    task = resolve(REFS[competition], None)
+    task = resolve(REFS[competition])
     task.prepare(tmp_path / "raw", tmp_path / "public", tmp_path / "private")
     for side in ("public", "private"):
         assert task.checksums[side]

@@ -41,7 +41,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
 
 def test_their_bytes_are_not_held_to_published_checksums() -> None:
     name = "icecube-neutrinos-in-deep-ice"
-    held = resolve(REFS[name], None).checksums["public"]
+    held = resolve(REFS[name]).checksums["public"]
     published = all_facts()[name]["checksums"]["public"]
     assert {file for file in published if file not in held} == {"train_meta.parquet", "test_meta.parquet"}
     assert held["sensor_geometry.csv"] == published["sensor_geometry.csv"]

@@ -18,7 +18,7 @@ from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.slots import GPUS_VARIABLE, gpu_uuids, machine
 from mleredux._core.store import RunStore
 from mleredux._core.store.files import read_record
-from mleredux.errors import MlereduxError, one_line
+from mleredux.errors import MlereduxError, foreign_code
 from mleredux.models.formats import counted, plain
 
 OLDEST_PYTHON = (3, 11)
@@ -132,12 +132,10 @@ def checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> 
     results = []
     for name in names:
         try:
-            results.append(list(check(name)))
+            with foreign_code(MlereduxError, "Its check failed", "Upgrade or uninstall its package."):
+                results.append(list(check(name)))
         except MlereduxError as error:
             results.append([Finding(name, False, error.message, error.hint)])
-        except Exception as error:  # a plugin may raise anything; the exception becomes a finding
-            remedy = "Upgrade or uninstall its package."
-            results.append([Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)])
     return results
 
 
@@ -180,8 +178,5 @@ def _own(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of the commands `doctor AREA` that plugins add."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
     by_command = checked(names, lambda name: catalogue.get("commands", name).callback())
-    return [
-        Diagnosis(name.removeprefix("doctor "), finding)
-        for name, findings in zip(names, by_command, strict=True)
-        for finding in findings
-    ]
+    pairs = zip(names, by_command, strict=True)
+    return [Diagnosis(name.removeprefix("doctor "), finding) for name, findings in pairs for finding in findings]

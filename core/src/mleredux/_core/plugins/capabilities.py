@@ -112,18 +112,11 @@ def needs_of(agent: Agent, *, network: str | None = None, gpus: int | None = Non
         hosts: Whether the run has a list of allowed hosts; None: the agent's default.
     """
     build = agent.build
-    builds: list[Source] = []
-    if build.image:
-        builds = ["image"]
-    elif build.context:
-        builds = ["dockerfile"]
-    else:
-        sources: dict[Source, Any] = {
-            "python": build.python or build.python_alone,
-            "debian": build.debian,
-            "npm": build.npm,
-        }
-        builds = [source for source, names in sources.items() if names]
+    python = build.python or build.python_alone
+    packages: dict[Source, Any] = {"python": python, "debian": build.debian, "npm": build.npm}
+    builds: list[Source] = ["image"] if build.image else ["dockerfile"] if build.context else []
+    if not builds:
+        builds = [source for source, names in packages.items() if names]
     return Needs(
         isolated=agent.isolated,
         builds=tuple(builds),

@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from mleredux._core.loans import provided_secrets
-from mleredux._core.plugins.calls import checked_task, configured
+from mleredux._core.plugins.calls import checked_task, configured, without_output
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover, installation
 from mleredux._core.plugins.index import forget_index, read_index
-from mleredux.errors import NotApplicable, NotFound, PluginError
+from mleredux.errors import NotApplicable, NotFound, PluginError, is_interrupt, one_line
 
 if TYPE_CHECKING:
     import pluggy
@@ -52,7 +51,6 @@ class Catalogue:
         self._duplicates: dict[tuple[str, str], str] = {}
         self._objects: dict[tuple[str, str], Any] = {}
         self._known_agents: dict[str, Agent] = {}
-        self._lock = threading.RLock()
 
     @cached_property
     def manager(self) -> pluggy.PluginManager:
@@ -66,7 +64,7 @@ class Catalogue:
         """Import a plugin; return whether it is usable."""
         from mleredux._core.plugins.loader import load
 
-        with self._lock:
+        with without_output():
             return load(plugin, self.manager)
 
     def load_all(self) -> None:
@@ -259,8 +257,7 @@ class Catalogue:
 
     def forget_references(self) -> None:
         """Resolve references that may change, such as branches, again on next use."""
-        with self._lock:
-            self._known_agents = {name: agent for name, agent in self._known_agents.items() if name == agent.reference}
+        self._known_agents = {name: agent for name, agent in self._known_agents.items() if name == agent.reference}
 
     def grader(self, name: str) -> Grader:
         """Return a grader by id."""
@@ -318,22 +315,13 @@ class Catalogue:
         if not self.load_plugin(plugin):
             return []
         entries = []
-        try:
-            with self._lock, contextlib.redirect_stdout(sys.stderr):  # standard output is for results
-                for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
-                    for item in items or ():
-                        if isinstance(item, Ref):
-                            entries.append(Entry(item.id, kind, plugin, item))
-                            continue
-                        try:  # an invalid declaration does not affect the plugin's others
-                            summary = check_and_summarise(kind, item)
-                        except Exception as error:  # a declaration may be any object
-                            self._report_declaration(plugin, kind, error)
-                            continue
-                        name = summary["id"]
-                        entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
-        except (Exception, SystemExit) as error:
-            self._report_declaration(plugin, kind, error)
+        with without_output(), self._reporting(plugin, kind):
+            for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
+                for item in items or ():
+                    with self._reporting(plugin, kind):  # an invalid declaration does not affect the plugin's others
+                        summary = {} if isinstance(item, Ref) else check_and_summarise(kind, item)
+                        ref = item if isinstance(item, Ref) else Ref(summary["id"], None, summary)
+                        entries.append(Entry(ref.id, kind, plugin, ref, None if ref is item else item))
         return entries
 
     def _refuse(self, kind: str, name: str) -> NoReturn:
@@ -343,11 +331,17 @@ class Catalogue:
         raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=hint)
 
     @staticmethod
-    def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
-        plugin.report(
-            f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({type(error).__name__}: "
-            f"{' '.join(str(error).split())}); fix mleredux_register_{kind} in {plugin.target}."
-        )
+    @contextlib.contextmanager
+    def _reporting(plugin: Plugin, kind: str) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:  # a declaration may be any object
+            if is_interrupt(error):
+                raise
+            plugin.report(
+                f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({one_line(error)}); "
+                f"fix mleredux_register_{kind} in {plugin.target}."
+            )
 
     def resolved(self, entry: Entry) -> Any:
         """Import and check the object of an entry.

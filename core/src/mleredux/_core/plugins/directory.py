@@ -42,10 +42,7 @@ class Listed:
     @property
     def installed(self) -> str | None:
         """The installed version; None if it is not installed."""
-        try:
-            return metadata.version(self.name)
-        except metadata.PackageNotFoundError:
-            return None
+        return next((item.version for item in metadata.distributions(name=self.name)), None)
 
     @property
     def command(self) -> str:
@@ -60,11 +57,10 @@ class Listed:
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry in JSON-serializable form."""
-        provides = {kind: list(names) for kind, names in self.provides.items()}
         return {
             **{name: getattr(self, name) for name in ("name", "role", "summary", "source", "installed")},
             "install": self.command,
-            "provides": provides,
+            "provides": {kind: list(names) for kind, names in self.provides.items()},
         }
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pluggy
 
 from mleredux import hookspecs
 from mleredux._core.plugins import former
-from mleredux._core.plugins.discovery import SINGULAR, Entry, Plugin, Ref
-from mleredux.errors import PluginError, one_line
+from mleredux._core.plugins.calls import without_output
+from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref
+from mleredux.errors import PluginError, foreign_code, is_interrupt, one_line
 
 _PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
 
@@ -45,33 +46,26 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     if plugin.state != "found":
         return plugin.state == "loaded"
     try:
-        with redirect_stdout(sys.stderr):  # standard output is for results
-            plugin.object = _import(plugin)
-    except KeyboardInterrupt:
-        raise
+        plugin.object = _import(plugin)
+        if _contract_fits(plugin, getattr(plugin.object, "mleredux_contract", None), dir(plugin.object)):
+            manager.register(plugin.object, plugin.name)
+            _check_hooks(plugin, manager)
+            plugin.withheld = tuple(map(str, getattr(plugin.object, "mleredux_withheld", ())))
+            plugin.state = "loaded"
     except BaseException as error:  # SystemExit, and exceptions of test runners
-        plugin.fail(
-            f"Plugin {plugin.name!r} can't be imported from {plugin.target} "
-            f"({one_line(error)}{_where(error)}); fix or uninstall "
+        if is_interrupt(error):
+            raise
+        problem = (
+            f"can't be imported from {plugin.target} ({one_line(error)}{_where(error)}); fix or uninstall "
             f"{plugin.distribution or 'it'}, or block it with --block {plugin.name}."
         )
-        return False
-    if not _contract_fits(plugin, getattr(plugin.object, "mleredux_contract", None), dir(plugin.object)):
-        return False
-    try:
-        manager.register(plugin.object, plugin.name)
-        _refuse_unknown_hooks(plugin, manager)
-    except (pluggy.PluginValidationError, ValueError) as error:
-        if manager.is_registered(plugin.object):
-            manager.unregister(plugin.object)
-        reason = " ".join(str(error).split())
-        plugin.fail(
-            f"Plugin {plugin.name!r} violates the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
-        )
-        return False
-    plugin.withheld = tuple(map(str, getattr(plugin.object, "mleredux_withheld", ())))
-    plugin.state = "loaded"
-    return True
+        if manager.has_plugin(plugin.name):
+            manager.unregister(name=plugin.name)
+        if plugin.object is not None and isinstance(error, pluggy.PluginValidationError | ValueError):
+            reason = " ".join(str(error).split())
+            problem = f"violates the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
+        plugin.fail(f"Plugin {plugin.name!r} {problem}")
+    return plugin.state == "loaded"
 
 
 def call(plugin: Plugin, manager: pluggy.PluginManager, hook: str, **arguments: Any) -> Iterator[Any]:
@@ -86,24 +80,16 @@ def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[st
     return tuple(sorted({caller.name for caller in manager.get_hookcallers(plugin.object) or ()}))
 
 
-def resolve(ref: Ref, plugin: Plugin) -> Any:
+def resolve(ref: Ref) -> Any:
     """Import the target of a ref.
 
-    Args:
-        ref: The ref, whose `target` is imported.
-        plugin: The plugin that registered it.
-
     Raises:
-        ImportError: The module or attribute does not exist.
+        ImportError: The module does not exist, or the target is not of the form `package.module:attribute`.
+        AttributeError: The module does not have the attribute.
     """
-    module_name, _, attribute = (ref.target or "").partition(":")
-    if not module_name or not attribute:
+    if not all((target := ref.target or "").partition(":")):
         raise ImportError(f"{ref.target!r} is not of the form package.module:attribute")
-    module = importlib.import_module(module_name)
-    try:
-        return getattr(module, attribute)
-    except AttributeError:
-        raise ImportError(f"{module_name} has no {attribute!r}") from None
+    return resolve_name(target)
 
 
 def imported(entry: Entry) -> Any:
@@ -114,16 +100,18 @@ def imported(entry: Entry) -> Any:
     """
     from mleredux._core.plugins.summaries import check_and_summarise
 
+    message = (
+        f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
+        f"{entry.ref.target}"
+    )
+    hint = f"Fix or reinstall {entry.plugin.distribution or 'it'}."
     try:
-        loaded = resolve(entry.ref, entry.plugin)
-        summary = check_and_summarise(entry.kind, loaded)
-    except (Exception, SystemExit) as error:
-        message = (
-            f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
-            f"{entry.ref.target} ({one_line(error)})."
-        )
-        entry.plugin.report(message)
-        raise PluginError(message, hint=f"Fix or reinstall {entry.plugin.distribution or 'it'}.") from error
+        with without_output(), foreign_code(PluginError, message, hint, passed=()):
+            loaded = resolve(entry.ref)
+            summary = check_and_summarise(entry.kind, loaded)
+    except PluginError as error:
+        entry.plugin.report(error.message)
+        raise
     if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
         raise PluginError(
             f"{entry.ref.target} of plugin {entry.plugin.name!r} has the id {summary['id']!r}, not {entry.id!r}.",
@@ -153,11 +141,7 @@ def _import(plugin: Plugin) -> Any:
                 sys.modules[plugin.name] = before
             raise
         return module
-    module_name, _, attribute = plugin.target.partition(":")
-    loaded = importlib.import_module(module_name)
-    for part in attribute.split(".") if attribute else ():
-        loaded = getattr(loaded, part)
-    return loaded
+    return resolve_name(plugin.target)
 
 
 def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bool:
@@ -181,12 +165,24 @@ def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bo
     return False
 
 
-def _refuse_unknown_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
+def _check_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
+    """Refuse unknown hooks, and let known ones raise only what their callers handle, never SystemExit."""
     implemented = implemented_hooks(plugin, manager)
     former.warn(plugin.name, implemented)
     known = {name for name in (*vars(hookspecs), *vars(former)) if name.startswith("mleredux_")}
     if unknown := sorted(set(implemented) - known):
         raise ValueError(f"it implements unknown hooks: {', '.join(unknown)}")
+    for caller in manager.get_hookcallers(plugin.object) or ():
+        for implementation in caller.get_hookimpls():
+            if implementation.plugin is plugin.object and caller.name.removeprefix("mleredux_register_") not in KINDS:
+                message = f"Plugin {plugin.name!r} failed in {caller.name}"
+                guarded = partial(_call, message, implementation.function)
+                implementation.function = guarded  # type: ignore[misc]  # pluggy: final
+
+
+def _call(message: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    with foreign_code(PluginError, message, "Fix or block the plugin.", passed=Exception):
+        return function(*arguments)
 
 
 def _where(error: BaseException) -> str:

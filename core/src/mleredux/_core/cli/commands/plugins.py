@@ -32,18 +32,10 @@ def command(ctx: click.Context, as_json: bool) -> None:
         registered = {
             kind: [entry.id for entry in installed.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
         }
-        rows.append(
-            {
-                "name": plugin.name,
-                "distribution": plugin.distribution,
-                "version": __version__ if plugin.source == "built in" else plugin.version,
-                "source": plugin.source,
-                "state": plugin.state,
-                "registers": {kind: ids for kind, ids in registered.items() if ids},
-                "hooks": list(implemented_hooks(plugin, installed.manager)) if plugin.state == "loaded" else [],
-                "errors": plugin.errors,
-            }
-        )
+        row = {name: getattr(plugin, name) for name in ("name", "distribution", "version", "source", "state", "errors")}
+        row["registers"] = {kind: ids for kind, ids in registered.items() if ids}
+        row["hooks"] = list(implemented_hooks(plugin, installed.manager)) if plugin.state == "loaded" else []
+        rows.append(row | {"version": __version__} if plugin.source == "built in" else row)
     if as_json:
         print_json(rows)
         return
