@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
+import itertools
 import re
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -15,10 +19,11 @@ from mleredux.errors import MlereduxError
 from mleredux.models import Grants, Limits
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.experiment import RunPlan
-from mleredux_view import local
+from mleredux_view import forms, local
 from mleredux_view.forms import refilled
 from mleredux_view.source import Launch
 from mleredux_view.texts import in_order
+from starlette.requests import Request
 
 PAGES = (
     "/",
@@ -161,6 +166,53 @@ def test_only_the_form_that_was_sent_is_filled_and_no_secret_is() -> None:
     assert "secret" not in shown and 'value="z"' not in shown and 'name="h" value="1"' in shown
     assert re.findall(r'value="(\d)" checked', shown) == ["2"]
     assert "\n\n&lt;/textarea&gt;&lt;b&gt;</textarea>" in shown
+
+
+FILE = b'--b\r\nContent-Disposition: form-data; name="f%d"; filename="a.csv"\r\n\r\n'
+UPLOADS: dict[str, Callable[[], Iterator[bytes]]] = {
+    "one file": lambda: iter([FILE % 0, *[bytes(1 << 16)] * 40]),
+    "several files": lambda: (part for at in range(40) for part in (FILE % at, bytes(1 << 16), b"\r\n")),
+    "a file that does not end": lambda: itertools.chain([FILE % 0], itertools.repeat(bytes(1 << 16))),
+}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("upload", UPLOADS)
+def test_files_that_are_too_large_are_refused_while_they_arrive(monkeypatch: pytest.MonkeyPatch, upload: str) -> None:
+    monkeypatch.setattr(forms, "MAX_FILES_BYTES", 1 << 20)
+    consumed = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal consumed
+        consumed += len(piece := next(pieces))
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def read() -> None:
+        scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"multipart/form-data; boundary=b")]}
+        async with AsyncExitStack() as stack:
+            await forms.read_form(Request(scope, receive), stack)
+
+    pieces = UPLOADS[upload]()
+    with pytest.raises(forms.TooLarge):
+        asyncio.run(read())
+    assert consumed < 3 << 19
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("length", [1 << 40, (2 << 30) + (1 << 21)])
+def test_a_request_that_announces_too_much_is_refused_unread(site: Any, visitor: httpx.Client, length: int) -> None:
+    page = urlsplit(site.url)
+    cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    with socket.create_connection((page.hostname, page.port), timeout=30) as connection:
+        connection.sendall(
+            f"POST /actions/stop HTTP/1.1\r\nHost: {page.netloc}\r\nOrigin: {site.url}\r\nCookie: {cookies}\r\n"
+            f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {length}\r\n\r\n".encode()
+        )
+        answer = ""
+        while "request is too large" not in answer:
+            answer += (piece := connection.recv(1 << 16)).decode()
+            assert piece, answer
+    assert answer.startswith("HTTP/1.1 413")
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def mleredux_register_pages():
     return [
         Page(path="/words", template="words.html.j2", function="third_party:words", menu="Words", selection="Count"),
         Page(path="/broken", template="words.html.j2", function="third_party:broken", menu="Broken"),
+        Page(path="/exits", template="words.html.j2", function="third_party:exits"),
         Panel(title="Good", template="panel.html.j2", function="third_party:panel"),
         Panel(title="Absent", template="panel.html.j2", function="third_party:nothing"),
         Panel(title="Bad", template="missing.html.j2", function="third_party:panel"),
@@ -36,6 +37,7 @@ def mleredux_register_pages():
 
 def words(visit): return {"said": "<script>alert(1)</script>", "rows": visit.rows(task=["digits"])}
 def broken(visit): raise ZeroDivisionError("no words")
+def exits(visit): raise SystemExit("no more")
 def panel(visit, run): return {"said": "<b>" + run.spec.task}
 def nothing(visit, run): return None
 """
@@ -45,6 +47,7 @@ from mleredux.plugin import hookimpl
 @hookimpl
 def mleredux_register_pages(): return ["a text"]
 """
+EXITING = OTHER.replace('return ["a text"]', 'yield from range(0); raise SystemExit("later")')
 PAGE = """{% extends "layout.html.j2" %}{% set here = "/words" %}
 {% block content %}<main id="main">{{ said }} {{ rows|length }}</main>
 <a href="{{ link("leads", "nowhere") }}">x</a>{% endblock %}"""
@@ -59,9 +62,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_run: Any) -> It
     (folder / "templates" / "words.html.j2").write_text(PAGE)
     (folder / "templates" / "panel.html.j2").write_text("<p>{{ said }}</p>")
     (folder.parent / "other_party.py").write_text(OTHER)
+    (folder.parent / "exiting_party.py").write_text(EXITING)
     monkeypatch.syspath_prepend(str(folder.parent))
     make_run(tmp_path / "runs", 0)
-    set_current(Catalogue(load=["third_party", "other_party"]))
+    set_current(Catalogue(load=["third_party", "other_party", "exiting_party"]))
     forget = (plugins.added.cache_clear, site.environment.cache_clear)
     for clear in forget:
         clear()
@@ -93,6 +97,8 @@ def test_a_page_that_fails_says_so(source: LocalSource) -> None:
         status == 409
         and "The page /broken of plugin &#39;third_party&#39; failed (ZeroDivisionError: no words)." in text
     )
+    status, text = page_at(source, "/exits")
+    assert status == 409 and "The page /exits of plugin &#39;third_party&#39; failed (SystemExit: no more)." in text
 
 
 def test_panels_fail_alone(source: LocalSource) -> None:
@@ -107,6 +113,7 @@ def test_a_plugin_that_registers_something_else_is_reported(source: LocalSource)
 
     page_at(source, "/words")
     assert any("other_party" in said and "is not a Page, Panel or Action" in said for said in current().problems())
+    assert any("exiting_party" in said and "SystemExit: later" in said for said in current().problems())
 
 
 def test_an_export_follows_the_menu(source: LocalSource, tmp_path: Path) -> None:

@@ -20,19 +20,23 @@ from starlette.requests import Request
 _BYTES = 1 << 20
 """Maximum total bytes of fields."""
 _PARTS = 2_000
+MAX_FILES_BYTES = 2 << 30
+"""Maximum total bytes of uploaded files."""
 
 
 class TooLarge(Exception):
-    """The form has too many bytes or too many fields."""
+    """The form has too many bytes, in fields or in files, or too many fields."""
 
 
 async def read_form(request: Request, stack: AsyncExitStack) -> tuple[dict[str, list[str]], dict[str, Path]]:
     """Return the fields of a form with their values, and its files by field; the files exist until the stack is closed.
 
     Raises:
-        TooLarge: The fields are too large.
+        TooLarge: The fields or the files are too large; nothing is read if the request says so.
         MultipartError: The form is malformed.
     """
+    if int(request.headers.get("content-length", 0)) > MAX_FILES_BYTES + _BYTES:
+        raise TooLarge
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind == "multipart/form-data":
         return await _parts(request, options.get("boundary", ""), stack)
@@ -49,7 +53,7 @@ async def _parts(
     parser = PushMultipartParser(boundary.encode())
     fields, files = dict[str, list[str]](), dict[str, Path]()
     file: IO[bytes] | None = None
-    name, text, size, parts = "", bytearray(), 0, 0
+    name, text, size, stored, parts = "", bytearray(), 0, 0, 0
     async for piece in request.stream():
         for event in parser.parse(piece):
             if isinstance(event, MultipartSegment):
@@ -67,6 +71,8 @@ async def _parts(
                 else:
                     fields.setdefault(name, []).append(text.decode("utf-8", "replace"))
             elif file is not None:
+                if (stored := stored + len(event)) > MAX_FILES_BYTES:
+                    raise TooLarge
                 await run_in_threadpool(file.write, event)
             elif (size := size + len(event)) > _BYTES:
                 raise TooLarge

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jinja2 import PackageLoader, PrefixLoader
 from markupsafe import Markup
-from mleredux.errors import MlereduxError, one_line
+from mleredux.errors import MlereduxError, is_interrupt, one_line
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Catalogue, current
 from mleredux.plugin.page import Action, Download, Page, Panel
@@ -41,7 +41,9 @@ def registered_pages(catalogue: Catalogue) -> list[Registered]:
             items: list[Any] = [*implementation.function()]  # type: ignore[misc]  # pluggy: object
             if wrong := [item for item in items if not isinstance(item, Page | Panel | Action)]:
                 raise TypeError(f"{type(wrong[0]).__name__} is not a Page, Panel or Action")
-        except Exception as error:  # a plugin's code may raise anything
+        except BaseException as error:  # a plugin's code may raise anything
+            if is_interrupt(error):
+                raise
             for plugin in catalogue.plugins:
                 if plugin.name == name:
                     plugin.report(f"Plugin {name!r} can't register pages ({one_line(error)}).")
@@ -114,10 +116,8 @@ def _panel(registered: Registered, visit: Visit, shown: Run | Task, place: str) 
         if values is None:
             return None
         known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf, place: shown}
-        try:
+        with registered.isolated():
             template = environment().get_template(f"{registered.package}/{_template(registered)}")
             return Markup(template.render({**known, **values}))
-        except Exception as error:  # a plugin's template may raise anything
-            raise registered.failed(error) from error
     except MlereduxError as error:
         return Markup('<p class="empty">{}</p>').format(error.message)

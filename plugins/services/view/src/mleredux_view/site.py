@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
@@ -28,7 +28,7 @@ from starlette.routing import Mount, Route, compile_path
 from starlette.staticfiles import StaticFiles
 
 from mleredux_view import texts
-from mleredux_view.forms import TooLarge, read_form, refilled
+from mleredux_view.forms import MAX_FILES_BYTES, TooLarge, read_form, refilled
 from mleredux_view.links import served
 from mleredux_view.pages import MODULES
 from mleredux_view.plugins import added, menu, plugin_pages, selections, templates
@@ -126,7 +126,7 @@ async def _answer(
             try:
                 form, files = await read_form(request, stack)
             except TooLarge:
-                return Response("The request is too large.\n", 413)
+                return Response(f"The request is too large: files have at most {MAX_FILES_BYTES:,} bytes.\n", 413)
             except MultipartError:
                 return Response("The form is malformed.\n", 400)
             if not session or not hmac.compare_digest(form.get(CSRF, [""])[-1].encode(), session.encode()):
@@ -148,14 +148,11 @@ def answer(target: Declared, visit: Visit) -> Response:
     """Return the response for a page; errors are pages too, and a refused form is shown again with the values that were
     entered."""
     try:
-        shown = target.function(visit)
-        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, _VARY)
+        with target.registered.isolated() if target.registered else nullcontext():
+            shown = target.function(visit)
+            return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, _VARY)
     except MlereduxError as error:
         return _problem_page(target, visit, error)
-    except Exception as error:  # a plugin's template may raise anything
-        if target.registered is None:
-            raise
-        return _problem_page(target, visit, target.registered.failed(error))
 
 
 def _problem_page(target: Declared, visit: Visit, error: MlereduxError) -> Response:

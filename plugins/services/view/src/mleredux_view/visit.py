@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qs, urlencode
 
 from markupsafe import Markup
-from mleredux.errors import MlereduxError, NotFound, PluginError, one_line
+from mleredux.errors import MlereduxError, NotFound, PluginError, foreign_code
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.command import Record
 from mleredux.plugin.page import Action, Page, Panel, StoredExperiment
@@ -49,19 +50,14 @@ class Registered(NamedTuple):
             PluginError: The function cannot be imported, or fails.
             MlereduxError: The function raised it.
         """
-        try:
+        with self.isolated():
             return resolve_name(self.item.function)(*arguments)
-        except MlereduxError:
-            raise
-        except Exception as error:  # a plugin's code may raise anything
-            raise self.failed(error) from error
 
-    def failed(self, error: Exception) -> PluginError:
-        """Return the error for a page whose function or template fails."""
-        reason = one_line(error)[:300]
+    def isolated(self) -> AbstractContextManager[None]:
+        """Return a context that names the plugin if the function or template of its page fails."""
         name = self.item.title if isinstance(self.item, Panel) else self.item.path
-        return PluginError(
-            f"The page {name} of plugin {self.plugin!r} failed ({reason}).", hint="Fix or update the plugin."
+        return foreign_code(
+            PluginError, f"The page {name} of plugin {self.plugin!r} failed", "Fix or update the plugin."
         )
 
 
