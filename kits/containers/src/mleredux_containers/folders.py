@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from mleredux._core.sandboxes.mounts import mount_writable
+from mleredux._core.sandboxes.mounts import mount_overlay
 from mleredux._core.sandboxes.volume import PLACE, UNLIMITED, RunDisk, find_disk
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import open_below, plain_path
@@ -159,7 +159,7 @@ def _image_root(disk: RunDisk, layers: Sequence[Path]) -> Path:
     for folder in (changes, changes.with_name("work"), place):
         folder.mkdir(parents=True, exist_ok=True)
     if not os.path.ismount(place):
-        mount_writable(layers, changes, place)
+        mount_overlay(place, layers, upperdir=changes, workdir=changes.with_name("work"))
     return place
 
 

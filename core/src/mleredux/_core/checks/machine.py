@@ -59,11 +59,13 @@ class Diagnosis:
 
 def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diagnosis]:
     """Check everything that all or some runs need on this machine."""
+    # Runs do not need executors, so their findings are not required.
+    by_executor = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
     return [
         *_python(),
         *_plugins(catalogue),
         *_sandboxes(catalogue),
-        *_executors(catalogue),
+        *(Diagnosis("executors", finding) for findings in by_executor for finding in findings),
         *_disk("runs", runs.path, "--runs-dir"),
         *_disk("data", data.path, "--data-dir"),
         _prepared(data),
@@ -119,12 +121,6 @@ def require_one(area: str, by_sandbox: list[list[Finding]], message: str) -> lis
     if not any(all(finding.ok for finding in findings) for findings in by_sandbox):
         diagnoses.append(Diagnosis(area, Finding("sandboxes", False, message, "Fix one of the above."), required=True))
     return diagnoses
-
-
-def _executors(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of each executor's own check; runs do not need executors."""
-    by_executor = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
-    return [Diagnosis("executors", finding) for findings in by_executor for finding in findings]
 
 
 def checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:

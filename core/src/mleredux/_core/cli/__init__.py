@@ -12,22 +12,3 @@
 | `run_table`, `exit_codes` | results of runs, and their exit codes |
 | `output` | tables for people, one JSON document for programs, growing logs |
 """
-
-from __future__ import annotations
-
-import gc
-import os
-from typing import NoReturn
-
-
-def program() -> NoReturn:
-    """Run `main` in a separate process: the entry point of the command `mleredux`."""
-    gc.set_threshold(150_000, 20, 20)  # a command creates hardly any garbage
-    # pydantic searches the entry points of every package for its own plugins.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    from mleredux._core.cli.root import main
-
-    try:
-        main()
-    finally:
-        gc.freeze()  # otherwise the garbage is collected once more at exit

@@ -160,28 +160,26 @@ def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debu
 
 def main() -> NoReturn:
     """Run the command that `sys.argv` names, and exit with its code."""
-    debug = "--debug" in sys.argv[1:]
     warnings.formatwarning = lambda message, *_args, **_more: f"Warning: {message}\n"
-    if "_MLEREDUX_COMPLETE" in os.environ:
-        importlib.import_module("mleredux._core.cli.completion")
     try:
+        if "_MLEREDUX_COMPLETE" in os.environ:
+            importlib.import_module("mleredux._core.cli.completion")
         # If a command calls `ctx.exit`, click returns its code instead of raising.
         with plain_faults():
             ended = root.main(standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
-    except click.exceptions.Exit as end:
-        code = end.exit_code
     except click.ClickException as error:
         error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
+        exec("")  # otherwise CPython ends by SIGINT if it interrupted code that exec() ran
         code = 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except Exception as error:  # any exception: no traceback without --debug
-        if debug:
+        if "--debug" in sys.argv[1:]:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
         echo(f"Error: {error if isinstance(error, MlereduxError) else internal}", err=True)

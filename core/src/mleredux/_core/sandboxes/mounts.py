@@ -51,24 +51,22 @@ def mount_shown(folder: Path, place: Path) -> None:
     Raises:
         OSError: This process or the kernel can't do this.
     """
-    _mount_overlay(place, [folder, place], _SAFE | _READ_ONLY)
+    mount_overlay(place, [folder, place], _SAFE | _READ_ONLY)
 
 
-def mount_writable(layers: Sequence[Path], changes: Path, place: Path) -> None:
-    """Mount layers of files, the uppermost first, with writes going to a separate folder.
+def mount_overlay(place: Path, lower: Sequence[Path], flags: int = _NODEV | _NOATIME, **more: Path) -> None:
+    """Mount layers of files.
 
     Args:
-        layers: The folders of the layers.
-        changes: An empty folder for the written files, next to an empty folder named `work`.
         place: The mount point.
+        lower: The folders of the layers, the uppermost first.
+        flags: Flags of the mount.
+        more: For writes, which do not change the layers: an empty folder `upperdir` for the written files, and another
+            one next to it, `workdir`.
 
     Raises:
         OSError: This process or the kernel can't do this.
     """
-    _mount_overlay(place, layers, _NODEV | _NOATIME, upperdir=changes, workdir=changes.with_name("work"))
-
-
-def _mount_overlay(place: Path, lower: Sequence[Path], flags: int, **more: Path) -> None:
     opened: list[str] = []
 
     def name(path: Path) -> str:  # short, and reveals nothing

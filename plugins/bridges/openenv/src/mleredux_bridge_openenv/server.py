@@ -84,4 +84,5 @@ def serve(tasks: Sequence[str], *, host: str, port: int, sessions: int, places: 
     click.echo(f"OpenEnv clients can use {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
     server = Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10))
     signal.signal(signal.SIGHUP, server.handle_exit)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # how it ends then, once everything is closed
     server.run(sockets=[listening])

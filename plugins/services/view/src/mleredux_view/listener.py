@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 import webbrowser
@@ -50,4 +51,5 @@ def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str]
     server.startup = startup  # type: ignore[method-assign]
     sys.setswitchinterval(_SWITCH_SECONDS)
     source.version()  # reads the index, so that the first page does not wait for it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # how it ends then, once everything is closed
     server.run(sockets=[listener])

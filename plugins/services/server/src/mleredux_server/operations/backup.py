@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from sqlalchemy.engine import Connection
 
 from mleredux_server.database import Database, check_revision
@@ -109,19 +109,17 @@ def _batches(
 
 def _lines(source: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a backup; the first one names the format."""
-    try:
-        with gzip.open(source, "rt", encoding="utf-8") as file:
-            first = json.loads(file.readline())
-            if not isinstance(first, dict) or first.get("format") != FORMAT:
-                raise ValueError
-            yield first
-            for line in file:
-                yield json.loads(line)
-    except (EOFError, ValueError, gzip.BadGzipFile) as error:
-        hint = "Use a file that `mleredux server backup` created; nothing was restored."
-        raise MlereduxError(f"{source} is not a backup of a server, or is damaged.", hint=hint) from error
-    except OSError as error:
-        raise MlereduxError(f"{source} can't be read: {error.strerror}.", hint="Check the path.") from error
+    hint = "Use a file that `mleredux server backup` created; nothing was restored."
+    fault = file_errors(
+        MlereduxError, f"{source} is not a backup of a server, or can't be read", hint, EOFError, ValueError
+    )
+    with fault, gzip.open(source, "rt", encoding="utf-8") as file:
+        first = json.loads(file.readline())
+        if not isinstance(first, dict) or first.get("format") != FORMAT:
+            raise ValueError("its first line is another one")
+        yield first
+        for line in file:
+            yield json.loads(line)
 
 
 def _written(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import signal
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -130,4 +131,5 @@ def serve(app: FastAPI, server_socket: socket.socket, listening: Callable[[str],
 
     server.startup = startup  # type: ignore[method-assign]
     end_streams_with(server, app)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # how it ends then, once everything is closed
     server.run(sockets=[server_socket])
