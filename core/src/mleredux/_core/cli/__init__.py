@@ -12,3 +12,7 @@
 | `run_table`, `exit_codes` | results of runs, and their exit codes |
 | `output` | tables for people, one JSON document for programs, growing logs |
 """
+
+from mleredux.__main__ import program  # for the scripts of development environments that are older than it
+
+__all__ = ["program"]
