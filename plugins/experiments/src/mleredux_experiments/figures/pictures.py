@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import numpy as np
 from mleredux.models.formats import counted, plain
@@ -33,7 +34,7 @@ _FAILURES = (
     "#888888", "#bbbbbb",
 )  # fmt: skip
 """Colors of the failures that occur, in their order."""
-_MOST_TASKS, _LABEL = 40, 44
+_MOST_TASKS, _LABEL, _WIDTH = 40, 44, 7.2
 _SIZES = (8, 12, 22, 40, 75, 150)
 """Numbers of tasks for which power is shown."""
 
@@ -83,11 +84,15 @@ def pictures(analysis: Analysis) -> Iterator[Picture]:
             yield picture
 
 
-def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
+def _axes(height: float = 3.6, labels: Sequence[str] = (), legend_rows: int = 0) -> tuple[Figure, Axes]:
+    """Return a figure with fixed margins, in inches for a font of 8 points: a layout engine draws everything twice."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, height), layout="constrained")
-    axes = figure.add_subplot()
+    figure = Figure(figsize=(_WIDTH, height))
+    wide = [[char in "mwMW%@" or east_asian_width(char) in "WF" for char in name] for name in labels]
+    widths = [len(name) + sum(own) + 0.4 * sum(map(str.isupper, name)) for name, own in zip(labels, wide, strict=True)]
+    left, below = min(4.4, 0.2 + 0.07 * max(widths)) if widths else 0.75, 0.55 + 0.2 * legend_rows
+    axes = figure.add_axes((left / _WIDTH, below / height, 1 - (left + 0.2) / _WIDTH, 1 - (below + 0.15) / height))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -98,7 +103,9 @@ def forest(pair: Comparison) -> Figure:
     """Plot the differences of the tasks, the largest first, below their mean and its interval."""
     tasks = sorted(pair.tasks, key=lambda task: abs(task.difference), reverse=True)
     tasks = sorted(tasks[:_MOST_TASKS], key=lambda task: task.difference)
-    figure, axes = _axes(1.6 + 0.2 * (len(tasks) + 2))
+    names = [cut(task.task, _LABEL) for task in tasks]
+    names.append(f"all {len(pair.tasks)} tasks" if len(pair.tasks) > 1 else "mean")
+    figure, axes = _axes(1.6 + 0.2 * (len(tasks) + 2), names, 1)
     places, (unit, factor) = np.arange(len(tasks)), pair.shown_unit
     axes.scatter([task.difference * factor for task in tasks], places, color=COLORS[0], s=22, label="observed")
     shrunken = [task.shrunken * factor for task in tasks]
@@ -111,10 +118,9 @@ def forest(pair: Comparison) -> Figure:
     axes.axvline(0, color="#555555", linewidth=0.8)
     if margin := pair.margin * factor:
         axes.axvspan(-margin, margin, color="#eeeeee", zorder=0, label="too small to matter")
-    last = f"all {len(pair.tasks)} tasks" if len(pair.tasks) > 1 else "mean"
-    axes.set_yticks([*places, top], [*(cut(task.task, _LABEL) for task in tasks), last], fontsize=8)
+    axes.set_yticks([*places, top], names, fontsize=8)
     axes.set_xlabel(f"{pair.b} minus {pair.a}, {unit}")
-    figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
+    figure.legend(loc="lower center", fontsize=8, ncols=4, frameon=False)
     return figure
 
 
@@ -227,19 +233,19 @@ def _outcomes(analysis: Analysis) -> Picture | None:
     names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     columns = 4
     lines = -(-len(names) // columns)
-    figure, axes = _axes(1.2 + 0.4 * len(analysis.arms) + 0.2 * lines)
+    arms = [cut(arm.name, _LABEL) for arm in analysis.arms]
+    figure, axes = _axes(1.2 + 0.4 * len(arms) + 0.2 * lines, arms, lines)
     left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]
     totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
     failures = [name for name in names if name not in REACHED]
     colors = _OUTCOMES | {name: _FAILURES[number % len(_FAILURES)] for number, name in enumerate(failures)}
-    border: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
     for name in names:
         share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
-        axes.barh(places, share, left=left, color=colors[name], label=name, height=0.7, **border)
+        axes.barh(places, share, left=left, color=colors[name], label=name, height=0.7, ec="white", lw=0.4)
         left += share
-    axes.set_yticks(places, [cut(arm.name, _LABEL) for arm in analysis.arms], fontsize=8)
+    axes.set_yticks(places, arms, fontsize=8)
     axes.set(xlabel="runs, %", xlim=(0, 100))
-    figure.legend(loc="outside lower center", fontsize=8, ncols=columns, frameon=False)
+    figure.legend(loc="lower center", fontsize=8, ncols=columns, frameon=False)
     causes = []
     for arm in analysis.arms:
         failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
