@@ -218,7 +218,8 @@ def test_a_restarted_server_counts_each_score_once(tmp_path: Path, how: str, end
     sample, answers = json.loads((run.output_dir / "answers.json").read_text())
     again = "agent" in ended
     given = [each["left"] for each in answers if each["score"] is not None]
-    assert sorted(given) == ([0, 1] if again else [0, 1, 2]) and len({each["score"] for each in answers[:2]}) == 1
+    assert sorted(given) == ([0, 1] if again else [0, 1, 2])
+    assert len({each["score"] for each in answers} - {None}) == 1  # threads note their answers in any order
     assert {each["left"] for each in answers if each["score"] is None} == {0}
     assert run.report is not None and "could get scores" in (run.report.note or "")
     assert (run.report.ledger.dev_scores, [event.type for event in run.events()].count("dev_score")) == (3, 3)
