@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
+from mleredux_techniques._kit.data.structure import in_time
 from mleredux_techniques.eda.profile import drift
-from mleredux_techniques.kit import GroupColumn, Instance, duplicates
+from mleredux_techniques.kit import Dataset, GroupColumn, Instance, duplicates
 from mleredux_techniques.leakage.losses import losses
 from mleredux_techniques.missing.mechanisms import mechanisms
 from mleredux_techniques.scaling.grading import STUDY
 from technique_documents import TECHNIQUES, read
+from technique_documents.bases import base_of, rare
 
 RIGHT, WRONG = 0.8, 0.5
 
@@ -177,3 +179,41 @@ def test_naming_all_columns_shows_nothing_if_all_belong(technique: str, tmp_path
     for document, decides in ((solution, False), (some, True)):
         parts = {figure.name: figure for figure in spec.assess(read(technique, document), truth).parts}
         assert (parts[part].decides, parts[part].score == 1) == (decides, not decides)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_varies_within_groups_is_judged_by_all_rows(seed: int) -> None:
+    """Rows of a group are alike, which makes what differs between groups uncertain, not what differs within them."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(60), 20)
+    between, within = rng.normal(0, 1, 60)[groups], rng.normal(0, 1, len(groups))
+    y = rng.normal(0, 2, 60)[groups] + 0.6 * within + rng.normal(0, 1, len(groups))
+    rows = pd.DataFrame({"group": [f"g{number}" for number in groups], "between": between, "within": within, "y": y})
+    held = groups >= 45
+    dataset = Dataset(
+        task="t", problem="regression", target="y", targets=("y",), ids=(), features=("between", "within"),
+        train=rows[~held].reset_index(drop=True), test=rows[held].reset_index(drop=True),
+        kinds={"between": "number", "within": "number", "group": "text"}, group=GroupColumn("group"),
+    )  # fmt: skip
+    tells = TECHNIQUES["features"].truth(dataset)["tells"]
+    assert tells["within"] == "alone" and tells.get("between") != "alone", tells
+
+
+@pytest.mark.parametrize("names", [["Jan", "Oct", "Dec"], ["Sat", "Sun", "Mon"], ["0001-02-03", "9999-12-31"]])
+def test_texts_that_a_parser_takes_for_dates_of_any_year_are_read(names: list[str]) -> None:
+    values = pd.Series(names * 4)
+    passed = in_time(values)
+    assert passed.index.equals(values.index) and passed.dtype == float
+    assert passed.isna().all() or passed.tolist() == passed[: len(names)].tolist() * 4
+
+
+@pytest.mark.parametrize("known", [None, 0.4])
+@pytest.mark.parametrize("columns", [["f0"], ["f0", "f1"], ["text"], []])
+def test_the_solution_states_a_leak_of_unknown_strength_consistently(columns: list[str], known: float | None) -> None:
+    kind = "interaction" if len(columns) > 1 else "future_value" if columns else "id_order"
+    leak = {"kinds": [kind], "columns": columns, "strength": known, "planted": False}
+    strengths = {"f0": 0.4, "f1": 0.3}
+    truth = {"duplicate_rows": 0, "shared_rows": 0, "strengths": strengths, "leaks": [leak], "unjudged": []}
+    instance = Instance(rare(), truth, base_of(rare()))
+    document = read("leakage", TECHNIQUES["leakage"].solution(instance))  # type: ignore[misc]
+    assert TECHNIQUES["leakage"].assess(document, truth).score == 1.0

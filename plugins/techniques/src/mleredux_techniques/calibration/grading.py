@@ -160,13 +160,9 @@ def reference(instance: Instance) -> dict[str, Any]:
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     method, decision = instance.truth["strong"]
-    models = [
-        {
-            "model": name,
-            **{key: fact[key] for key in (*FIGURES, "verdict")},
-            "classes": [{"name": item, "side": side} for item, side in fact["classes"].items()],
-            "method": method,
-        }
-        for name, fact in instance.truth["models"].items()
-    ]
+    models = []
+    for name, fact in instance.truth["models"].items():
+        classes = [{"name": item, "side": side} for item, side in fact["classes"].items()]
+        figures = {key: fact[key] for key in (*FIGURES, "verdict")}
+        models.append({"model": name, **figures, "classes": classes, "method": method})
     return {"models": models, "decision": decision}

@@ -14,7 +14,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import Sheet, informed, listing
+from mleredux_techniques._kit.judging.marks import Sheet, above, informed, listing
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -83,13 +83,22 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         are = {name: facts[part] for name, facts in true.items() if name in closed and facts[part]}
         claims = {name: claim for name, item in stated.items() if (claim := getattr(item, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
-        worths = [_worth(claims[name], are[name]) if name in right else 0.0 for name in set(claims) & set(are)]
         listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
-        score = informed(sum(worths) - worths.count(0), len(claims.keys() - are), len(are), len(closed - set(are)) + 1)
-        # if all columns belong, one claim that is right for all shows nothing
-        same = any(all(_worth(claim, value) == 1 for value in are.values()) for claim in claims.values())
-        decides = bool(are or claims) and (len(closed) > len(are) or score < 1 or not same)
-        sheet.mark(part, score, claims, are, of=(len(are), len(claims)), listed=listed, decides=decides)
+        score = _credit({name: claim if name in right else "" for name, claim in claims.items()}, are, closed)
+        texts = {name: "values" for name in closed if part == "relation" and true[name]["type"] != "number"}
+        everywhere = [{**dict.fromkeys(closed, claim), **more} for claim in {*claims.values()} for more in ({}, texts)]
+        constants = [_credit(same, are, closed) for same in everywhere]
+        decides = bool(are or claims) and (
+            score < 1 or 1 not in constants
+        )  # if one claim is right for all, it shows nothing
+        score, counts = above(score, constants), (len(are), len(claims))
+        sheet.mark(part, score, claims, are, of=counts, listed=listed, decides=decides)
+
+
+def _credit(claims: dict[str, Any], are: dict[str, Any], closed: set[str]) -> float:
+    worths = [_worth(claims[name], are[name]) if claims[name] != "" else 0.0 for name in set(claims) & set(are)]
+    false, others = len(claims.keys() - are), len(closed - set(are)) + 1
+    return informed(sum(worths) - worths.count(0), false, len(are), others)
 
 
 def _worth(claim: Any, true: Any) -> float:

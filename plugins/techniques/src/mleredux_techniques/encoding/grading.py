@@ -167,14 +167,8 @@ STUDY = Encodings()
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     plan = STUDY.recommended(instance)
-    features = [
-        {
-            "column": name,
-            "type": fact["types"][0],
-            "cardinality": fact["cardinality"],
-            "encoding": plan.get(name, _DROP.model_dump()),
-        }
-        for name, fact in instance.truth["features"].items()
-        if name in plan or "numeric" not in fact["types"]
-    ]
+    listed = {n: f for n, f in instance.truth["features"].items() if n in plan or "numeric" not in f["types"]}
+    figures = {name: {"type": fact["types"][0], "cardinality": fact["cardinality"]} for name, fact in listed.items()}
+    dropped = _DROP.model_dump()
+    features = [{"column": n, **figures[n], "encoding": plan.get(n, dropped)} for n in listed]
     return {"features": features}

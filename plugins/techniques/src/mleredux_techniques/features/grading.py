@@ -20,7 +20,8 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Seri
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, above, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import chance as by_chance
 from mleredux_techniques._kit.judging.plans import Plan, by_split, predicted, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
@@ -84,7 +85,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     small, y, inflation = judge.dataset.train, judge.y[:, outputs], judge.inflation[outputs]
     powerful = len(y) / inflation.max() >= FEWEST
     views = {name: _views(small[name], dataset.kinds[name]) for name in dataset.features}
-    chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
+    chances = {name: _smallest(judge, y, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
     known, error = strengths(judge.dataset), _error(y, outputs.stop is None) * float(inflation.max() ** 0.5)
     for name, p_value in chances.items():
@@ -100,7 +101,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     unsure: list[list[str]] = []
     strongest = sorted(coarse, key=lambda name: chances[name])[:MOST_PAIRED]
     for a, b in itertools.combinations(strongest, 2):
-        beyond, apart = _together(y, inflation, coarse[a], coarse[b])
+        beyond, apart = _together(judge, y, coarse[a], coarse[b])
         tested = len(strongest) * (len(strongest) - 1) / 2
         if beyond < OPEN or not powerful:
             sure = max(beyond, apart) * tested < SURE
@@ -116,15 +117,17 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     return tells, [pair for _chance, pair in sorted(ranked)], unsure
 
 
-def _smallest(y: Array, inflation: Array, views: list[Array], values: Series, kind: str) -> float:
+def _smallest(judge: Judge, y: Array, views: list[Array], values: Series, kind: str) -> float:
     """Return the smallest p-value over a column's views and its order, times their number (Bonferroni)."""
-    p_values = [chance(y, inflation, view) for view in views]
+    p_values = [chance(judge, y, view) for view in views]
     known = values.notna().to_numpy()
     if kind != "text" and known.sum() > RARE and values.nunique() > 1:
         ranked = ranks(values[known].to_numpy(dtype=float))
         ordered = y[known] - y[known].mean(axis=0)
         centred = (ranked - ranked.mean()) / (ranked.std() * len(ranked) ** 0.5)
-        explained = (centred @ ordered) ** 2
+        explained, order = (centred @ ordered) ** 2, np.zeros(len(y))
+        order[known] = centred
+        inflation = judge.inflated(np.repeat(order[:, None], y.shape[1], axis=1))
         p_values.append(_f_test(inflation, explained, 1, (ordered**2).sum(axis=0) - explained, len(ordered) - 2))
     return min(p_values, default=1.0) * len(p_values)
 
@@ -164,41 +167,41 @@ def _frequent(values: Array, most: int) -> Array:
     return codes_of[codes]
 
 
-def chance(y: Array, inflation: Array, codes: Array) -> float:
+def chance(judge: Judge, y: Array, codes: Array) -> float:
     """Return the p-value of the differences between codes in any output: an F-test with Bonferroni correction."""
     sums, sizes = _cells(y, codes)
     total = y.sum(axis=0)
     between = (sums**2 / sizes).sum(axis=0) - total**2 / len(y)
     within = (y**2).sum(axis=0) - (sums**2 / sizes).sum(axis=0)
+    inflation = judge.inflated((sums / sizes)[codes])
     return _f_test(inflation, between, len(sizes) - 1, within, len(y) - len(sizes))
 
 
-def _together(y: Array, inflation: Array, left: Array, right: Array) -> tuple[float, float]:
+def _together(judge: Judge, y: Array, left: Array, right: Array) -> tuple[float, float]:
     """Return the p-values that a pair's cells are no more predictive than the better column, and than both additively
     (two-way analysis of variance).
     """
     joint = left * (right.max() + 1) + right
-    names = np.unique(joint)
-    sums, sizes = _cells(y, np.searchsorted(names, joint))
+    names, cells = np.unique(joint, return_inverse=True)
+    sums, sizes = _cells(y, cells)
     explained, squares = (sums**2 / sizes).sum(axis=0), (y**2).sum(axis=0)
     within, freedom = squares - explained, len(y) - len(names)
     a, b = names // (right.max() + 1), names % (right.max() + 1)
-    alone = []
-    for codes in (left, right):
+    beyond = 0.0
+    for codes, of_cells in ((left, a), (right, b)):
         parts, counts = _cells(y, codes)
-        alone.append(((parts**2 / counts).sum(axis=0), len(counts)))
-    beyond = max(_f_test(inflation, explained - by_one, len(names) - count, within, freedom) for by_one, count in alone)
+        inflation = judge.inflated((sums / sizes - (parts / counts)[of_cells])[cells])
+        gained = explained - (parts**2 / counts).sum(axis=0)
+        beyond = max(beyond, _f_test(inflation, gained, len(names) - len(counts), within, freedom))
     design = np.hstack([np.eye(left.max() + 1)[a], np.eye(right.max() + 1)[b][:, 1:]]) * np.sqrt(sizes)
-    fitted = design @ np.linalg.lstsq(design, sums / np.sqrt(sizes), rcond=None)[0]
-    rank = np.linalg.matrix_rank(design)
-    apart = ((sums / np.sqrt(sizes) - fitted) ** 2).sum(axis=0)
-    return beyond, _f_test(inflation, apart, len(names) - rank, within, freedom)
+    left_over = sums / np.sqrt(sizes) - design @ np.linalg.lstsq(design, sums / np.sqrt(sizes), rcond=None)[0]
+    inflation, rank = judge.inflated((left_over / np.sqrt(sizes))[cells]), np.linalg.matrix_rank(design)
+    return beyond, _f_test(inflation, (left_over**2).sum(axis=0), len(names) - rank, within, freedom)
 
 
 def _cells(y: Array, codes: Array) -> tuple[Array, Array]:
-    sizes = np.bincount(codes)
-    sums = np.stack([np.bincount(codes, column, len(sizes)) for column in y.T], axis=1)
-    return sums[sizes > 0], sizes[sizes > 0][:, None].astype(float)
+    """Return the sums of the outputs by code, of which none is unused, and the number of rows."""
+    return np.stack([np.bincount(codes, column) for column in y.T], axis=1), np.bincount(codes)[:, None].astype(float)
 
 
 def _f_test(inflation: Array, between: Array, freedom: float, within: Array, rest: float) -> float:
@@ -206,7 +209,9 @@ def _f_test(inflation: Array, between: Array, freedom: float, within: Array, res
 
     if freedom < 1 or rest < 1:
         return 1.0
-    ratios = (between / freedom) / np.maximum(within / rest, 1e-12) / inflation
+    # what differs between groups explains the noise of whole groups too, to which the inflation refers
+    noise = np.where(inflation > 1, (between + within) / (freedom + rest), within / rest)
+    ratios = (between / freedom) / np.maximum(noise, 1e-12) / inflation
     return float(min(1.0, f.sf(ratios.max(), freedom, rest) * len(inflation)))
 
 
@@ -228,13 +233,11 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     dismissed = sorted(
         name for name, item in named.items() if item.tells == "nothing" and tells.get(name, "nothing") in KINDS
     )
-    shares = []
-    for kinds in (("nothing",), ("alone", "together")):
-        members = [name for name, what in tells.items() if what in kinds]
-        credits = [CONFUSED.get((tells[name], named[name].tells), 0.0) for name in members if name in right]
-        shares += [sum(credits) / len(members)] if members else []
-    score = 2 * sum(shares) / max(len(shares), 1) - 1
-    sheet.mark("tells", score, dismissed, nothing, of=(len(tells), len(dismissed)), listed=listing(nothing))
+    score = _verdicts({name: named[name].tells for name in right}, tells)
+    constants = [_verdicts(dict.fromkeys(tells, kind), tells) for kind in KINDS]
+    counts, decides = (len(tells), len(dismissed)), bool(tells) and (score < 1 or 1 not in constants)
+    score = above(score, constants)
+    sheet.mark("tells", score, dismissed, nothing, of=counts, decides=decides, listed=listing(nothing))
     for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}
@@ -247,6 +250,14 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     if (skewed := truth["skewness"]) is not None:
         credit = 0.0 if document.skewness is None else close(document.skewness, skewed, 0.02, 0.01)
         sheet.mark("skewness", credit, document.skewness, round(skewed, 4))
+
+
+def _verdicts(claims: dict[str, str], tells: dict[str, str]) -> float:
+    """Return the credit for verdicts, in which uninformative features count as much as all others."""
+    kinds = [[name for name, what in tells.items() if (what == "nothing") == idle] for idle in (True, False)]
+    credits = [[CONFUSED.get((tells[name], claims.get(name, "")), 0.0) for name in names] for names in kinds if names]
+    shares = [sum(credit) / len(credit) for credit in credits]
+    return above(2 * sum(shares) / len(shares) - 1, [by_chance(*map(len, credits))]) if shares else 0.0
 
 
 class Selections(OnRows[Choice]):

@@ -67,12 +67,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     if len(counts) < 2:
         raise refusal(dataset, "imbalance", "its training table has only one class")
     ratio = max(counts.values()) / min(counts.values())
-    return {
-        "target": dataset.target,
-        "counts": counts,
-        "ratio": ratio,
-        "severity": forms.severity_of(ratio),
-    }
+    return {"target": dataset.target, "counts": counts, "ratio": ratio, "severity": forms.severity_of(ratio)}
 
 
 def mark(sheet: Sheet, document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> None:
@@ -243,12 +238,7 @@ def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth, counts = instance.truth, instance.truth["counts"]
     strategy = STUDY.strong(instance) if instance.dataset.features else _WEIGHTS
-    return {
-        "target": truth["target"],
-        "class_counts": counts,
-        "majority_class": max(counts, key=counts.__getitem__),
-        "minority_class": min(counts, key=counts.__getitem__),
-        "imbalance_ratio": truth["ratio"],
-        "severity": truth["severity"],
-        "strategies": [strategy.model_dump()],
-    }
+    most, least = (find(counts, key=counts.__getitem__) for find in (max, min))
+    known = {"target": truth["target"], "imbalance_ratio": truth["ratio"], "severity": truth["severity"]}
+    edges = {"majority_class": most, "minority_class": least}
+    return {**known, **edges, "class_counts": counts, "strategies": [strategy.model_dump()]}

@@ -292,13 +292,13 @@ def _removed(leak: dict[str, Any], dropped: set[str], acted: set[str]) -> bool:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:TOP]]
+    truth, known = instance.truth, instance.truth["strengths"]
+    strengths = [{"column": name, "strength": value} for name, value in list(known.items())[:TOP]]
     risks = [
         {
             "kind": leak["kinds"][0],
             "columns": leak["columns"],
-            "strength": leak["strength"] if leak["strength"] is not None else 1.0,
+            "strength": leak["strength"] or max((known.get(name, 0.0) for name in leak["columns"]), default=1.0),
             "mitigation": {"name": "drop_duplicates" if "duplicate_rows" in leak["kinds"] else "drop_columns"},
         }
         for leak in truth["leaks"]

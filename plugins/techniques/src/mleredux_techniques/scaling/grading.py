@@ -77,10 +77,9 @@ def mark(sheet: Sheet, document: ScalingAnalysis, truth: dict[str, Any]) -> None
     features = {feature.column: feature for feature in document.features}
     right = {
         name
-        for name, feature in features.items()
-        if name in true
-        and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
-        and close(feature.std, true[name]["std"]) == 1
+        for name in features.keys() & true
+        if abs(features[name].mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
+        and close(features[name].std, true[name]["std"]) == 1
     }
     figures = {name: [round(fact["mean"], 6), round(fact["std"], 6)] for name, fact in true.items()}
     listed = listing(f"{name} {plain(fact['mean'], 4)} ± {plain(fact['std'], 4)}" for name, fact in true.items())
@@ -136,15 +135,9 @@ STUDY = Scalings()
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth, plan = instance.truth, STUDY.recommended(instance)
-    features = [
-        {
-            "column": name,
-            "mean": fact["mean"],
-            "std": fact["std"],
-            "skewed": abs(fact["skewness"]) > SKEWED,
-            "outliers": fact["outlying"] > OUTLYING,
-            "scaler": plan.get(name, {"name": "none"}),
-        }
-        for name, fact in truth["features"].items()
-    ]
+    features = []
+    for name, fact in truth["features"].items():
+        shape = {"skewed": abs(fact["skewness"]) > SKEWED, "outliers": fact["outlying"] > OUTLYING}
+        figures = {"column": name, "mean": fact["mean"], "std": fact["std"]}
+        features.append({**figures, **shape, "scaler": plan.get(name, {"name": "none"})})
     return {"features": features, "spread": truth["spread"], "not_needed_for": list(INDIFFERENT)}

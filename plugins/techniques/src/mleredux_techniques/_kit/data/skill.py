@@ -73,6 +73,12 @@ class Judge:
         """The result of `inflation` for each output."""
         return inflation(self.groups, self.y)
 
+    def inflated(self, x: Array) -> Array:
+        """Return the result of `inflation` for each output and the corresponding column of x."""
+        if self.groups is None:
+            return self.inflation[: x.shape[1]]
+        return np.asarray(1 + (self.inflation[: x.shape[1]] - 1) * _intraclass(self.groups, x))
+
     def folds_of(self, groups: Array | None) -> Array:
         """Return folds that keep groups together; consecutive ones if the test rows are later."""
         rows = len(self.y)

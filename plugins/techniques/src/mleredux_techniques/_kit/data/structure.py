@@ -298,4 +298,4 @@ def in_time(values: Series) -> Series:
     first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)
     days = bool((pd.to_numeric(first) > 12).any())
     moments = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=days)
-    return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return (moments - pd.Timestamp("1970-01-01", tz="UTC")).dt.total_seconds()

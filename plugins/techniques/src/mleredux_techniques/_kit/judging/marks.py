@@ -17,6 +17,9 @@ NOTHING = 0.05
 """A component with nothing to find and nothing claimed keeps this share of its weight."""
 COUNTS = 0.25
 """Maximum share of the total weight that is given to counts if there are judgments that the data decides."""
+WRONG, MAIN = 0.4, 0.5
+"""Upper bound of the score if a judgment that the data decides is completely wrong, and the share of the judgments'
+weight that it needs for that; the bound rises with the square of the error, and for lesser judgments."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
@@ -48,12 +51,14 @@ class Facts:
     """The facts part: how well the document describes the data.
 
     Attributes:
-        score: The weighted mean of the parts' scores, in [0, 1].
+        score: The weighted mean of the parts' scores, but at most `limit`, in [0, 1].
         parts: The components.
+        limit: Upper bound of the score because of judgments that are wrong; 1 if none is.
     """
 
     score: float
     parts: list[Figure] = field(default_factory=list)
+    limit: float = 1.0
 
     @property
     def decided(self) -> bool:
@@ -108,8 +113,26 @@ def soft_f1(credits: float, claims: float, true: int) -> float:
     return 2 * credits / (claims + true) if claims + true else 1.0
 
 
+def above(score: float, floors: Iterable[float]) -> float:
+    """Return a score that is 0 up to the highest floor, and unchanged from a quarter of the way from there to 1.
+
+    Args:
+        floors: Scores that need no insight; those of 1 are ignored.
+    """
+    floor = max((value for value in floors if value < 1), default=0.0)
+    return score * min(1.0, max(0.0, 4 * (score - floor) / (1 - floor)))
+
+
+def chance(*sizes: int) -> float:
+    """Return the standard error of a guess, given the number of items of each kind.
+
+    It is that of the mean, over the kinds, of the share that is right, rescaled so that 0 is expected and 1 is perfect.
+    """
+    return math.sqrt(sum(1 / size for size in sizes)) / len(sizes)
+
+
 def informed(hits: float, false: float, are: int, others: int) -> float:
-    """Return the lower of F1 and Youden's index, so that giving the same answer everywhere earns nothing.
+    """Return the lower of F1 and Youden's index above chance, so that guesses, or one answer everywhere, earn nothing.
 
     W. J. Youden, "Index for Rating Diagnostic Tests" (1950): the share of members that were named, minus the share of
     non-members that were named.
@@ -120,8 +143,8 @@ def informed(hits: float, false: float, are: int, others: int) -> float:
         are: Number of members.
         others: Number of items that are certainly not members.
     """
-    score = soft_f1(hits, math.ceil(hits + false), are)
-    return min(score, hits / are - false / max(others, 1)) if are else score
+    score, others = soft_f1(hits, math.ceil(hits + false), are), max(others, 1)
+    return min(score, above(hits / are - false / others, [chance(are, others)])) if are else score
 
 
 def component(name: str, weight: float, score: float, value: Any, explanation: str, *, decides: bool = False) -> Figure:
@@ -245,7 +268,9 @@ class Sheet:
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """Return the weighted mean of the components; counts weigh little if there are judgments that the data decides."""
+    """Return the weighted mean of the components; counts weigh little if there are judgments that the data decides, and
+    a judgment that is wrong limits the score.
+    """
     scored = [figure for figure in parts if figure.score is not None and not figure.empty]
     decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
     empty = sum(figure.weight for figure in parts if figure.empty)
@@ -256,7 +281,11 @@ def facts_of(parts: list[Figure]) -> Facts:
     ]
     weight = sum(figure.weight for figure in parts if figure.score is not None)
     score = sum((figure.score or 0.0) * figure.weight for figure in parts) / weight if weight else 0.0
-    return Facts(round(score, 4), parts)
+    errors = [
+        (1 - (part.score or 0.0), min(1.0, part.weight / MAIN / decided)) for part in scored if part.decides and decided
+    ]
+    limit = round(min([1.0, *(1 - (1 - WRONG) * error**2 * share for error, share in errors)]), 4)
+    return Facts(min(round(score, 4), limit), parts, limit)
 
 
 def listing(names: Iterable[str]) -> str:

@@ -129,6 +129,6 @@ def _dates(texts: Series) -> Array:
     else:
         moments = pd.to_datetime(texts, errors="coerce", utc=True, format="mixed")
     parts = moments.dt
-    seconds = (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    seconds = (moments - pd.Timestamp("1970-01-01", tz="UTC")).dt.total_seconds()
     columns: list[Any] = [parts.year, parts.month, parts.day, parts.hour, parts.day_of_week, seconds]
     return np.column_stack([np.asarray(column, dtype=float) for column in columns])
