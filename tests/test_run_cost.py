@@ -34,7 +34,7 @@ def test_a_run_imports_nothing_heavy_in_the_command_itself(tmp_path: Path) -> No
 
 def test_the_list_of_commands_imports_little_beside_click() -> None:
     """Each import takes about a hundredth of the time, and `pathlib` a tenth."""
-    code = "import sys; from mleredux.__main__ import program; sys.argv[1:] = ['--help']; program()"
+    code = "import sys; from mleredux._core.cli import program; sys.argv[1:] = ['--help']; program()"
     imported("-c", code)  # indexes the plugins
     modules = imported("-c", code)
     assert {"click", "mleredux"} <= modules
