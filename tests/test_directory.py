@@ -16,6 +16,7 @@ import pytest
 from mleredux._core.plugins import KINDS, Catalogue
 from mleredux._core.plugins.directory import Listed, directory, read_directory
 from mleredux_support.commands import mleredux
+from mleredux_support.wheels import UV, build_wheels
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = {
@@ -88,8 +89,7 @@ class Clean:
         self.folder, self.wheels = folder, folder / "wheels"
         ours = ("MLEREDUX_", "PYTHON", "VIRTUAL")
         self.variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        self.uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-        self.call(self.uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(self.wheels), str(ROOT))
+        build_wheels(self.wheels)
 
     def call(self, *command: str, path: Path | None = None) -> str:
         """What a command prints; `path` is a folder of programs to find first."""
@@ -102,11 +102,11 @@ class Clean:
         """The folder of programs of an environment with these packages and what they need."""
         place = self.folder / name
         if not place.exists():
-            self.call(self.uv, "venv", "--quiet", "--python", sys.executable, str(place))
+            self.call(UV, "venv", "--quiet", "--python", sys.executable, str(place))
         kits = [f"mleredux-{path.name}" for path in ROOT.glob("kits/*")]
         fresh = [word for package in ("mleredux", *kits, *PROJECTS) for word in ("--refresh-package", package)]
         options = ("--quiet", "--python", str(place / "bin" / "python"), "--find-links", str(self.wheels), *fresh)
-        self.call(self.uv, "pip", "install", *options, *packages)
+        self.call(UV, "pip", "install", *options, *packages)
         return place / "bin"
 
 

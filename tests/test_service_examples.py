@@ -22,6 +22,7 @@ import yaml
 from mleredux_server.cli.serve import command as serve
 from mleredux_server.settings import Settings
 from mleredux_support.ports import free_port
+from mleredux_support.wheels import build_wheels
 from mleredux_testing.pytest_plugin import skip_or_fail
 
 ROOT = Path(__file__).parents[1]
@@ -279,10 +280,8 @@ def test_the_image_is_built_and_serves(docker_base_image: str, tmp_path: Path) -
     """Built with the classic builder on the base image of the tests; the service with the files of the example."""
     context = tmp_path / "context"
     shutil.copytree(FOLDER, context, ignore=shutil.ignore_patterns("*.whl", "secrets", ".env"))
-    uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    for name in IN_IMAGE:
-        build = [uv, "build", "--quiet", "--wheel", "--package", name, "--out-dir", str(context / "wheels")]
-        subprocess.run(build, cwd=ROOT, check=True)
+    build_wheels(tmp_path / "wheels", *IN_IMAGE)
+    shutil.copytree(tmp_path / "wheels", context / "wheels", dirs_exist_ok=True)
     name = f"mleredux/test-of-the-service:{os.getpid()}"
     arguments = ["--network", "host", "--build-arg", f"BASE_IMAGE={docker_base_image}", "--tag", name]
     built = subprocess.run(
