@@ -71,6 +71,7 @@ def test_a_broken_plugin_is_named_with_the_remedy_and_takes_nobody_along(site: S
     assert {"alpha-agent", "zeta-agent"} <= set(found["agents"])
     assert any(sentence in problem for problem in found["problems"]), found["problems"]
     assert all("'broken'" in problem for problem in found["problems"])
+    assert "pkgutil" not in str(found["problems"])
 
 
 def test_one_wrong_task_does_not_take_the_plugins_others_along(site: Site) -> None:
@@ -183,3 +184,16 @@ def test_ctrl_c_stops_a_command_while_it_imports_a_plugin(site: Site, waits: str
     )
     assert (ended.returncode, ended.stdout) == (130, ""), ended.stderr
     assert "Stopped." in ended.stderr and time.monotonic() - began < 40
+
+
+@pytest.mark.parametrize("name", ["METADATA", "entry_points.txt"])
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"\xec[mleredux]\nx = y\n"])
+def test_an_installed_package_with_damaged_metadata_is_named(site: Site, name: str, content: bytes) -> None:
+    site.good("alpha")
+    (site.path / "alpha-1.2.dist-info" / name).write_bytes(content)
+    arguments = ["mleredux", "list", "agents"]
+    ended = site.python(
+        f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_module('mleredux', run_name='__main__')\n"
+    )
+    assert ended.returncode == 1 and "alpha-1.2.dist-info can't be read" in ended.stderr, ended.stderr
+    assert "Reinstall or remove this package." in ended.stderr

@@ -315,10 +315,10 @@ class Catalogue:
         if not self.load_plugin(plugin):
             return []
         entries = []
-        with without_output(), self._reporting(plugin, kind):
+        with without_output(), _reporting(plugin, kind):
             for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
                 for item in items or ():
-                    with self._reporting(plugin, kind):  # an invalid declaration does not affect the plugin's others
+                    with _reporting(plugin, kind):  # an invalid declaration does not affect the plugin's others
                         summary = {} if isinstance(item, Ref) else check_and_summarise(kind, item)
                         ref = item if isinstance(item, Ref) else Ref(summary["id"], None, summary)
                         entries.append(Entry(ref.id, kind, plugin, ref, None if ref is item else item))
@@ -329,19 +329,6 @@ class Catalogue:
 
         hint = suggestion(kind, name, list(self.entries(kind)), self.plugins)
         raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=hint)
-
-    @staticmethod
-    @contextlib.contextmanager
-    def _reporting(plugin: Plugin, kind: str) -> Iterator[None]:
-        try:
-            yield
-        except BaseException as error:  # a declaration may be any object
-            if is_interrupt(error):
-                raise
-            plugin.report(
-                f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({one_line(error)}); "
-                f"fix mleredux_register_{kind} in {plugin.target}."
-            )
 
     def resolved(self, entry: Entry) -> Any:
         """Import and check the object of an entry.
@@ -374,6 +361,20 @@ class Catalogue:
         )
         self._duplicates[entry.kind, entry.id] = message
         entry.plugin.errors.append(message)
+
+
+@contextlib.contextmanager
+def _reporting(plugin: Plugin, kind: str) -> Iterator[None]:
+    """Record any exception as an invalid declaration of a plugin."""
+    try:
+        yield
+    except BaseException as error:  # a declaration may be any object
+        if is_interrupt(error):
+            raise
+        plugin.report(
+            f"Plugin {plugin.name!r} has an invalid declaration of {kind} ({one_line(error)}); "
+            f"fix mleredux_register_{kind} in {plugin.target}."
+        )
 
 
 _current: Catalogue | None = None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mleredux._core.locations import cache_place
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, foreign_code
 
 ENTRY_POINT_GROUP = "mleredux"
 PLUGIN_FILE = "mleredux_plugins.py"
@@ -291,9 +291,16 @@ def _forget_old(folder: str) -> None:
 def _read_entry_points(group: str) -> Iterator[EntryPoint]:
     import importlib_metadata
 
-    for point in importlib_metadata.entry_points(group=group):
-        known = (point.dist.name, point.dist.version) if point.dist else (None, None)
-        yield EntryPoint(point.name, point.value, *known)
+    try:
+        for point in importlib_metadata.entry_points(group=group):
+            known = (point.dist.name, point.dist.version) if point.dist else (None, None)
+            yield EntryPoint(point.name, point.value, *known)
+    except Exception:  # damaged metadata, perhaps of a package that has nothing to do with mleredux
+        for damaged in importlib_metadata.distributions():
+            message = f"The metadata in {getattr(damaged, '_path', damaged)} can't be read"
+            with foreign_code(MlereduxError, message, "Reinstall or remove this package."):
+                _ = damaged.entry_points, damaged.version
+        raise
 
 
 def _distributions() -> Iterator[tuple[str, str, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -84,12 +85,11 @@ def resolve(ref: Ref) -> Any:
     """Import the target of a ref.
 
     Raises:
-        ImportError: The module does not exist, or the target is not of the form `package.module:attribute`.
+        ImportError: The module does not exist.
         AttributeError: The module does not have the attribute.
+        ValueError: The target is not of the form `package.module:attribute`.
     """
-    if not all((target := ref.target or "").partition(":")):
-        raise ImportError(f"{ref.target!r} is not of the form package.module:attribute")
-    return resolve_name(target)
+    return resolve_name(ref.target or "")
 
 
 def imported(entry: Entry) -> Any:
@@ -100,10 +100,8 @@ def imported(entry: Entry) -> Any:
     """
     from mleredux._core.plugins.summaries import check_and_summarise
 
-    message = (
-        f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
-        f"{entry.ref.target}"
-    )
+    item = f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r}"
+    message = f"{item} can't be loaded from {entry.ref.target}"
     hint = f"Fix or reinstall {entry.plugin.distribution or 'it'}."
     try:
         with without_output(), foreign_code(PluginError, message, hint, passed=()):
@@ -187,5 +185,5 @@ def _call(message: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "importlib" not in frame.filename and "mleredux/plugins" not in frame.filename]
+    own = [frame for frame in frames if not re.search("importlib|pkgutil|_core/plugins", frame.filename)]
     return f", {Path(own[-1].filename).name} line {own[-1].lineno}" if own else ""

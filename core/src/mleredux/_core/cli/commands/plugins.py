@@ -21,19 +21,18 @@ def command(ctx: click.Context, as_json: bool) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from mleredux import __version__
-    from mleredux._core.plugins import KINDS
-    from mleredux._core.plugins.discovery import SINGULAR
+    from mleredux._core.plugins.discovery import KINDS, SINGULAR
     from mleredux._core.plugins.loader import implemented_hooks
 
     installed = catalogue(ctx)
     installed.load_all()
     rows: list[dict[str, Any]] = []
     for plugin in installed.plugins:
-        registered = {
-            kind: [entry.id for entry in installed.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
-        }
+        owned = [
+            (kind, entry) for kind in KINDS for entry in installed.entries(kind).values() if entry.plugin is plugin
+        ]
         row = {name: getattr(plugin, name) for name in ("name", "distribution", "version", "source", "state", "errors")}
-        row["registers"] = {kind: ids for kind, ids in registered.items() if ids}
+        row["registers"] = {kind: [entry.id for other, entry in owned if other == kind] for kind in dict(owned)}
         row["hooks"] = list(implemented_hooks(plugin, installed.manager)) if plugin.state == "loaded" else []
         rows.append(row | {"version": __version__} if plugin.source == "built in" else row)
     if as_json:
