@@ -32,7 +32,7 @@ async def read_form(request: Request, stack: AsyncExitStack) -> tuple[dict[str, 
     """Return the fields of a form with their values, and its files by field; the files exist until the stack is closed.
 
     Raises:
-        TooLarge: The fields or the files are too large; nothing is read if the request says so.
+        TooLarge: The fields or the files are too large; nothing is read if the declared length is.
         MultipartError: The form is malformed.
     """
     if int(request.headers.get("content-length", 0)) > MAX_FILES_BYTES + _BYTES:
