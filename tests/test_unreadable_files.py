@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 from mleredux._core.data.medals import read_leaderboard
-from mleredux.errors import MlereduxError
+from mleredux._core.submissions.documents import read_document
+from mleredux.errors import InvalidSubmission, MlereduxError
+from mleredux.models import first_problem
 from mleredux.plugin.command import current
 from mleredux_agent_repo.manifest import MANIFEST, read_manifest
 from mleredux_agent_repo.scripts import _needed as script_requirements
@@ -29,6 +31,7 @@ from mleredux_gateway.prices import Prices
 from mleredux_grading import read_jsonl
 from mleredux_programs.execute import _read as read_inputs
 from mleredux_rollout.judge import Judge
+from pydantic import BaseModel, ValidationError
 
 ROOT = Path(__file__).parents[1]
 READERS: dict[str, Callable[[Path], Any]] = {
@@ -216,3 +219,34 @@ def test_invalid_toml_is_one_sentence_however_deep_it_is(tmp_path: Path, reader:
     with pytest.raises(MlereduxError) as error:
         TOML[reader](path)
     assert len(error.value.message) < 500 and "\n" not in error.value.message
+
+
+class _Inner(BaseModel):
+    size: int
+
+
+class _Outer(BaseModel):
+    inner: _Inner
+    listed: list[_Inner] = []
+    chosen: _Inner | None = None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 1, "x", [], [1], {"inner": 1}, {"inner": {"size": 1}, "listed": [[]]}, {"inner": {"size": 1}, "chosen": 2}],
+    ids=repr,
+)
+def test_no_message_about_a_document_names_a_class_of_the_program(tmp_path: Path, value: object) -> None:
+    with pytest.raises(ValidationError) as error:
+        _Outer.model_validate(value)
+    assert first_problem(error.value).message == "Input should be a valid dictionary"
+    path = tmp_path / "submission.json"
+    path.write_text(json.dumps(value))
+    with pytest.raises(InvalidSubmission) as refused:
+        read_document(_Outer, path)
+    assert "instance of" not in refused.value.message
+    listed = tmp_path / "submission.jsonl"
+    listed.write_text(json.dumps(value) + "\n")
+    with pytest.raises(MlereduxError) as malformed:
+        read_jsonl(listed)
+    assert "instance of" not in malformed.value.message and "Listed" not in malformed.value.message

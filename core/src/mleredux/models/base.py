@@ -123,8 +123,13 @@ class Problem(NamedTuple):
     value: Any
 
 
+def plain_message(details: Any) -> str:
+    """Return pydantic's message about a field as the end of a sentence, without the period and names of classes."""
+    return str(details["msg"]).removeprefix("Value error, ").rstrip(".").partition(" or instance of ")[0]
+
+
 def first_problem(error: ValidationError) -> Problem:
     """Return the first problem in a document, for an error message."""
     first = error.errors(include_url=False, include_context=False)[0]
-    message = first["msg"].removeprefix("Value error, ").rstrip(".")
-    return Problem(".".join(str(part) for part in first["loc"] if part != "[key]"), message, first["input"])
+    place = ".".join(str(part) for part in first["loc"] if part != "[key]")
+    return Problem(place, plain_message(first), first["input"])

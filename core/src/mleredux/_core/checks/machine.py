@@ -59,12 +59,13 @@ class Diagnosis:
 
 def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diagnosis]:
     """Check everything that all or some runs need on this machine."""
+    by_sandbox = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     # Runs do not need executors, so their findings are not required.
     by_executor = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
     return [
         *_python(),
         *_plugins(catalogue),
-        *_sandboxes(catalogue),
+        *require_one("sandboxes", by_sandbox, "No sandbox works on this machine."),
         *(Diagnosis("executors", finding) for findings in by_executor for finding in findings),
         *_disk("runs", runs.path, "--runs-dir"),
         *_disk("data", data.path, "--data-dir"),
@@ -105,14 +106,6 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
         message, remedy = f"{number} {kind} are installed.", f"Install a package that has some, e.g. {example}."
         diagnoses.append(Diagnosis("plugins", Finding(kind, number > 0, message, remedy), required=True))
     return diagnoses
-
-
-def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of each sandbox's own check. At least one sandbox must work; problems of the others are
-    warnings.
-    """
-    by_sandbox = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
-    return require_one("sandboxes", by_sandbox, "No sandbox works on this machine.")
 
 
 def require_one(area: str, by_sandbox: list[list[Finding]], message: str) -> list[Diagnosis]:

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models.base import FieldTwice, read_json
+from mleredux.models.base import FieldTwice, plain_message, read_json
 from mleredux.models.formats import counted
 
 MAX_DOCUMENT_BYTES = 1 << 20
@@ -103,7 +103,7 @@ def _problems(error: ValidationError) -> str:
 
 def _problem(error: ErrorDetails) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in error["loc"]).lstrip(".")
-    message = _plain(error["msg"].removeprefix("Value error, "))
+    message = _plain(plain_message(error))
     return f"{place}: {message}" if place else message
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import units
+from mleredux.models.base import plain_message
 from mleredux.plugin.agent import HostName, Network
 from mleredux.plugin.task import ID_PATTERN
 from mleredux.plugin.tool import ToolKind
@@ -219,4 +220,4 @@ def _what(item: Any) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         return "is not supported"
-    return str(item["msg"]).removeprefix("Value error, ").rstrip(".")
+    return plain_message(item)

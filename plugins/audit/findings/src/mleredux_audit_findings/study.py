@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound, file_errors
+from mleredux.models.base import first_problem
 from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
@@ -82,9 +83,8 @@ class Study:
         try:
             self.plan = StudyPlan.model_validate(self.document)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise MlereduxError(f"{self.path}: {place}: {first['msg']}.", hint=f"Change {place}.") from None
+            place, message, _ = first_problem(error)
+            raise MlereduxError(f"{self.path}: {place}: {message}.", hint=f"Change {place}.") from None
         arms = list(self.plan.all_arms().values())
         if len(arms) != 1 or arms[0].context or set(self.plan.findings.arms) - set(ARMS):
             raise MlereduxError(

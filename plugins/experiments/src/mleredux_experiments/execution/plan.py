@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound, file_errors
+from mleredux.models.base import plain_message
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.experiment import Arm, Cell, Design, Plan, PlanLimits, RunPlan, Stop, agent_reference, resolved
 from mleredux.plugin.experiment import plan as plan_runs
@@ -44,8 +45,8 @@ def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
         return Plan.model_validate(document)
     except ValidationError as error:
         # A misspelled field causes two errors, an unknown and a missing field; the first one shows what the user wrote.
-        errors = sorted(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
-        raise _explained(errors[0]["loc"], errors[0]["type"], errors[0]["msg"], errors[0]["input"], named) from None
+        first = min(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
+        raise _explained(first["loc"], first["type"], plain_message(first), first["input"], named) from None
 
 
 def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:

@@ -231,8 +231,7 @@ def _validation(analysis: Analysis) -> Picture | None:
 def _outcomes(analysis: Analysis) -> Picture | None:
     names = list(dict.fromkeys(name for arm in analysis.arms for name in arm.outcomes))
     names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    columns = 4
-    lines = -(-len(names) // columns)
+    columns, lines = 4, -(-len(names) // 4)
     arms = [cut(arm.name, _LABEL) for arm in analysis.arms]
     figure, axes = _axes(1.2 + 0.4 * len(arms) + 0.2 * lines, arms, lines)
     left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]

@@ -118,8 +118,7 @@ def _lines(source: Path) -> Iterator[dict[str, Any]]:
         if not isinstance(first, dict) or first.get("format") != FORMAT:
             raise ValueError("its first line is another one")
         yield first
-        for line in file:
-            yield json.loads(line)
+        yield from map(json.loads, file)
 
 
 def _written(value: Any) -> str:

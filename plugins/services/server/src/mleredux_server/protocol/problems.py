@@ -15,6 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
+from mleredux.models.base import plain_message
 from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
@@ -197,7 +198,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
     for item in errors[:50]:
         place = [str(part) for part in item["loc"]]
         where = place[1:] if place[:1] in (["body"], ["query"], ["path"], ["header"]) else place
-        message = str(item["msg"]).removeprefix("Value error, ").rstrip(".")
+        message = plain_message(item)
         if item["type"] == "extra_forbidden":
             near = get_close_matches(where[-1], _fields(model, where[:-1]), n=1, cutoff=0.5)
             message = "There is no such field" + (f". Did you mean {near[0]}?" if near else "")
