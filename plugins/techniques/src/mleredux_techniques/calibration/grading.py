@@ -115,9 +115,7 @@ class Calibrations(OnPredictions[Choice]):
         return self.alike(instance, "none")
 
     def panel(self, instance: Instance) -> Sequence[Choice]:
-        labels = scorer(instance.dataset, instance.base).form == "labels"
-        decisions = ("argmax", "thresholds")[: 1 + labels]
-        return [self.alike(instance, method, decision) for decision in decisions for method in get_args(Method)]
+        return [self.alike(instance, method) for method in get_args(Method)]
 
     def quick(self, instance: Instance) -> Sequence[Choice]:
         return [self.alike(instance, "sigmoid"), self.alike(instance, "isotonic")]
@@ -150,8 +148,10 @@ STUDY = Calibrations()
 
 
 def reference(instance: Instance) -> dict[str, Any]:
-    """Return the predictions, the figures of each model, and the strong choice."""
+    """Return the predictions, the figures of each model, and the strong choice: the best method, then how to decide."""
     names, (methods, decision) = class_names(instance.dataset), STUDY.best(instance, STUDY.panel(instance))
+    if scorer(instance.dataset, instance.base).form == "labels":
+        methods, decision = STUDY.best(instance, [(methods, "argmax"), (methods, "thresholds")])
     facts = {name: describe(known, names) for name, known in STUDY.known(instance).items()}
     held = STUDY.predictions(instance.dataset)
     return {KEY: held, "models": facts, "strong": [next(iter(methods.values())), decision]}

@@ -22,8 +22,8 @@ from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
 from mleredux_techniques._kit.judging.marks import Sheet, above, close, listing, soft_f1
 from mleredux_techniques._kit.judging.marks import chance as by_chance
-from mleredux_techniques._kit.judging.plans import Plan, by_split, predicted, rows_of, split_losses
-from mleredux_techniques._kit.judging.reference import Model, predict
+from mleredux_techniques._kit.judging.plans import QUICK, Plan, by_split, predicted, rows_of, split_losses
+from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
@@ -305,10 +305,12 @@ STUDY = Selections()
 
 def reference(instance: Instance) -> dict[str, Any]:
     """Return the strong choice: the best selection, then the best transform for it."""
-    drop, how = STUDY.best(instance, STUDY.panel(instance))
+    study = Selections()
+    study.models = MODELS if len(instance.dataset.train) > SMALL else QUICK  # few rows give no more certainty
+    drop, how = study.best(instance, study.panel(instance))
     if instance.dataset.problem == "regression":
         transforms: tuple[Transform, ...] = ("none", "sqrt", "log1p", "rank")
-        drop, how = STUDY.best(instance, [(drop, transform) for transform in transforms])
+        drop, how = study.best(instance, [(drop, transform) for transform in transforms])
     return {"strong": [sorted(drop), how]}
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Series
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Series, remembered
 
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
@@ -100,7 +100,7 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
 
 def follows(train: Series, test: Series) -> bool:
     """Return whether all but 2 % of the test times are at or after all but 2 % of the training times."""
-    first, last = test.quantile(MAX_SHARED), train.quantile(1 - MAX_SHARED)
+    first, last = np.quantile(test, MAX_SHARED), np.quantile(train, 1 - MAX_SHARED)
     return bool(first >= last and first > train.median() and test.max() > train.max())
 
 
@@ -261,10 +261,14 @@ def _order(dataset: Dataset, name: str) -> int:
 
 def _moments_of(dataset: Dataset, name: str) -> list[Series]:
     """Return the known numbers or dates of a column in the training and the test table; none of other columns."""
-    kind, frames = dataset.kinds[name], (dataset.train, dataset.test)
-    if kind == "boolean" or (kind == "text" and not looks_like_time(dataset.train[name])):
-        frames = dataset.train[:0], dataset.test[:0]
-    return [in_time(frame[name]).dropna() for frame in frames]
+
+    def find() -> list[Series]:
+        ours, theirs = dataset.train[name], dataset.test[name]
+        if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(ours)):
+            return [ours[:0].astype(float)] * 2
+        return [in_time(values).dropna() for values in (ours, theirs)]
+
+    return remembered(dataset, f"moments of {name}", find)
 
 
 def moments(dataset: Dataset, frame: Frame) -> Series:

@@ -85,6 +85,8 @@ class Study(ABC, Generic[Option]):
 
     def best(self, instance: Instance, panel: Sequence[Option]) -> Option:
         """Return the best choice on splits not used for scoring; the first among equally good ones."""
+        if len(panel) == 1:
+            return panel[0]
         losses = {str(place): self.losses(instance, option, "chosen") for place, option in enumerate(panel)}
         return panel[int(best_of(losses, lambda place: losses[place].values, losses["0"].overlap))]
 
