@@ -65,13 +65,17 @@ def planted(technique: str, seeds: range) -> None:
     for _ in range(2):
         with tempfile.TemporaryDirectory() as folder:
             store = DataStore(folder)
-            prepare(current().task(f"{technique}@synthetic-micro-public-999"), current(), store)  # imports
+            with contextlib.suppress(NotApplicable):  # imports what is needed
+                prepare(current().task(f"{technique}@synthetic-micro-public-999"), current(), store)
             for seed in seeds:
                 name = f"{technique}@synthetic-micro-{LEVELS[seed % 3]}public-{seed}"
                 with contextlib.suppress(NotApplicable):
                     task, began = current().task(name), time.process_time()
                     prepare(task, current(), store)
                     seconds[name] = min(time.process_time() - began, seconds.get(name, math.inf))
+    if not seconds:
+        print(f"{technique}: does not apply", flush=True)
+        return
     slowest = max(seconds, key=lambda name: seconds[name])
     mean = statistics.fmean(seconds.values())
     print(
