@@ -88,6 +88,10 @@ def test_one_verdict_for_all_features_earns_what_counts_do(kinds: list[str], cla
         return TECHNIQUES["features"].assess(read("features", document), truth)
 
     assert facts(tells).score == 1.0
+    truth["tells"] = {}  # if nothing is decided, no claim costs anything
+    undecided = facts(dict.fromkeys(tells, claim))
+    assert undecided.score == 1.0 and not undecided.decided
+    truth["tells"] = tells
     same = facts(dict.fromkeys(tells, claim))
     assert same.score <= BOUND or (set(kinds) == {claim} and not same.decided), same
 

@@ -14,7 +14,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import Sheet, above, informed, listing
+from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, informed, listing
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -88,9 +88,7 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         texts = {name: "values" for name in closed if part == "relation" and true[name]["type"] != "number"}
         everywhere = [{**dict.fromkeys(closed, claim), **more} for claim in {*claims.values()} for more in ({}, texts)]
         constants = [_credit(same, are, closed) for same in everywhere]
-        decides = bool(are or claims) and (
-            score < 1 or 1 not in constants
-        )  # if one claim is right for all, it shows nothing
+        decides = bool(are or claims) and (score < EASY or max(constants, default=0.0) < EASY)
         score, counts = above(score, constants), (len(are), len(claims))
         sheet.mark(part, score, claims, are, of=counts, listed=listed, decides=decides)
 

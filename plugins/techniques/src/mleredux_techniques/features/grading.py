@@ -20,7 +20,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Seri
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import Sheet, above, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, close, listing, soft_f1
 from mleredux_techniques._kit.judging.marks import chance as by_chance
 from mleredux_techniques._kit.judging.plans import QUICK, Plan, by_split, predicted, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
@@ -230,12 +230,10 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     right = {name for name, item in named.items() if name in true and close(item.strength, true[name], 0.02, 0.01) == 1}
     sheet.measured("strengths", right, named, true)
     nothing = sorted(name for name, what in tells.items() if what == "nothing")
-    dismissed = sorted(
-        name for name, item in named.items() if item.tells == "nothing" and tells.get(name, "nothing") in KINDS
-    )
+    dismissed = sorted(n for n, item in named.items() if item.tells == "nothing" and (n in tells or n not in true))
     score = _verdicts({name: named[name].tells for name in right}, tells)
     constants = [_verdicts(dict.fromkeys(tells, kind), tells) for kind in KINDS]
-    counts, decides = (len(tells), len(dismissed)), bool(tells) and (score < 1 or 1 not in constants)
+    counts, decides = (len(tells), len(dismissed)), bool(tells) and (score < EASY or max(constants, default=0.0) < EASY)
     score = above(score, constants)
     sheet.mark("tells", score, dismissed, nothing, of=counts, decides=decides, listed=listing(nothing))
     for name in ("pairs", "copies"):
@@ -257,7 +255,7 @@ def _verdicts(claims: dict[str, str], tells: dict[str, str]) -> float:
     kinds = [[name for name, what in tells.items() if (what == "nothing") == idle] for idle in (True, False)]
     credits = [[CONFUSED.get((tells[name], claims.get(name, "")), 0.0) for name in names] for names in kinds if names]
     shares = [sum(credit) / len(credit) for credit in credits]
-    return above(2 * sum(shares) / len(shares) - 1, [by_chance(*map(len, credits))]) if shares else 0.0
+    return above(2 * sum(shares) / len(shares) - 1, [by_chance(*map(len, credits))]) if shares else 1.0
 
 
 class Selections(OnRows[Choice]):

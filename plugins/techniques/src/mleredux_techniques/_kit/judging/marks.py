@@ -20,6 +20,8 @@ COUNTS = 0.25
 WRONG, MAIN = 0.4, 0.5
 """Upper bound of the score if a judgment that the data decides is completely wrong, and the share of the judgments'
 weight that it needs for that; the bound rises with the square of the error, and for lesser judgments."""
+EASY = 0.8
+"""If one answer for all items has at least this score, the question shows nothing about those who answer it so well."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
@@ -117,9 +119,9 @@ def above(score: float, floors: Iterable[float]) -> float:
     """Return a score that is 0 up to the highest floor, and unchanged from a quarter of the way from there to 1.
 
     Args:
-        floors: Scores that need no insight; those of 1 are ignored.
+        floors: Scores that need no insight; those from `EASY` are ignored, since then the question decides nothing.
     """
-    floor = max((value for value in floors if value < 1), default=0.0)
+    floor = max((value for value in floors if value < EASY), default=0.0)
     return score * min(1.0, max(0.0, 4 * (score - floor) / (1 - floor)))
 
 
@@ -128,7 +130,7 @@ def chance(*sizes: int) -> float:
 
     It is that of the mean, over the kinds, of the share that is right, rescaled so that 0 is expected and 1 is perfect.
     """
-    return math.sqrt(sum(1 / size for size in sizes)) / len(sizes)
+    return min(0.75, math.sqrt(sum(1 / size for size in sizes)) / len(sizes))
 
 
 def informed(hits: float, false: float, are: int, others: int) -> float:
