@@ -91,3 +91,36 @@ def test_a_strategy_without_arguments_has_no_parentheses(technique: str) -> None
     kind = {"encoding": "encoding", "scaling": "scaler"}[technique]
     texts = [spelled(getattr(entry, kind), set()) for entry in document.features]
     assert texts and not any("()" in text for text in texts)
+
+
+def test_what_the_rows_cannot_decide_is_named() -> None:
+    """Not counted among the columns of which nothing is found."""
+    open_ = {"type": "number", "distinct": 9, "sentinel": [], "like": [], "drift": None, "relation": []}
+    columns = {"clear": {**open_, "open": []}, "unclear": {**open_, "open": ["relation"]}}
+    rows = [{"column": name, "type": "number", "distinct": 9, "relation": "none"} for name in columns]
+    known = TECHNIQUES["eda"].assess(read("eda", {"columns": rows}), {"columns": columns})
+    sentences = {part.name: part.explanation for part in known.parts}
+    assert sentences["relation"] == "Columns that predict the target: none; undecided: unclear."
+    assert "undecided" not in sentences["drift"]
+    lists: dict[str, list[Any]] = {name: [] for name in ("pairs", "open pairs", "copies", "open copies")}
+    truth = {"strengths": {"a": 0.3, "b": 0.0}, "tells": {"b": "nothing"}, "skewness": None, **lists}
+    features = [{"column": name, "strength": size, "tells": "nothing"} for name, size in truth["strengths"].items()]
+    entries = {"pairs": [], "copies": [], "skewness": None, "transform": "none"}
+    document = {"features": [{**row, "keep": True} for row in features], **entries}
+    told = TECHNIQUES["features"].assess(read("features", document), truth)
+    assert "Features without information: b; undecided: a." in [part.explanation for part in told.parts]
+
+
+def test_a_leak_without_columns_and_types_of_names_read_like_those_with_more() -> None:
+    leak = {"kinds": ["duplicate_rows"], "columns": [], "strength": 0.5, "planted": False}
+    truth = {"duplicate_rows": 3, "shared_rows": 5, "strengths": {}, "leaks": [leak], "unjudged": []}
+    content = {"duplicate_rows": 3, "shared_rows": 5, "feature_strengths": [], "risks": []}
+    sentences = [part.explanation for part in TECHNIQUES["leakage"].assess(read("leakage", content), truth).parts]
+    assert any("Leaks in this data: duplicate_rows. " in sentence for sentence in sentences), sentences
+    fact = {"types": ["nominal", "ordinal", "cyclic"], "cardinality": 3}
+    truth = {"features": {"maker": fact, "hour": {"types": ["cyclic"], "cardinality": 24}}}
+    parts = TECHNIQUES["encoding"].assess(read("encoding", {"features": []}), truth).parts
+    assert (
+        "maker nominal or ordinal." in parts[0].explanation.replace(", ", ". ")
+        and "hour cyclic" in parts[0].explanation
+    )

@@ -14,7 +14,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, informed, listing
+from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, informed, listing, undecided
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -83,7 +83,7 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         are = {name: facts[part] for name, facts in true.items() if name in closed and facts[part]}
         claims = {name: claim for name, item in stated.items() if (claim := getattr(item, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
-        listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
+        listed = listing(f"{name} ({_shown(value)})" for name, value in are.items()) + undecided(set(true) - closed)
         score = _credit({name: claim if name in right else "" for name, claim in claims.items()}, are, closed)
         texts = {name: "values" for name in closed if part == "relation" and true[name]["type"] != "number"}
         everywhere = [{**dict.fromkeys(closed, claim), **more} for claim in {*claims.values()} for more in ({}, texts)]

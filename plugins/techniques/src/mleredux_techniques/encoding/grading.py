@@ -81,7 +81,9 @@ def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> Non
         wrong = {name: FALSE / alike.get(facts[name]["types"][0], 1) for name in names & (claimed - right) & needed}
         return sum({**worth, **wrong}.get(name, FALSE) for name in names)
 
-    types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
+    # an order round a circle that nothing refutes is right, but far-fetched
+    kinds = {name: [kind for kind in facts[name]["types"] if kind != "cyclic"] for name in needed}
+    types = listing(f"{name} {' or '.join(kinds[name] or facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
     stated, known = {name: named[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
     score = 2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0

@@ -20,7 +20,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Seri
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import EASY, Sheet, above, close, listing, soft_f1, undecided
 from mleredux_techniques._kit.judging.marks import chance as by_chance
 from mleredux_techniques._kit.judging.plans import QUICK, Plan, by_split, predicted, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
@@ -235,7 +235,8 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     constants = [_verdicts(dict.fromkeys(tells, kind), tells) for kind in KINDS]
     counts, decides = (len(tells), len(dismissed)), bool(tells) and (score < EASY or max(constants, default=0.0) < EASY)
     score = above(score, constants)
-    sheet.mark("tells", score, dismissed, nothing, of=counts, decides=decides, listed=listing(nothing))
+    listed = listing(nothing) + undecided(set(true) - set(tells))
+    sheet.mark("tells", score, dismissed, nothing, of=counts, decides=decides, listed=listed)
     for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}

@@ -214,11 +214,11 @@ def _assess_risks(
         handled += risk.mitigation.name == ("drop_duplicates" if risk.kind == "duplicate_rows" else "drop_columns")
     wrong = count - len(met) + DOUBTED * doubted
     score = min(soft_f1(credit, len(met) + wrong, len(true)), (credit - wrong / 2) / len(true)) if true else 1 - wrong
-    named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
+    named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})".removesuffix("()") for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     note_of = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which are equally predictive on test rows." if unjudged else ""
-    shown_claims = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims]
+    shown_claims = [f"{risk.kind}({', '.join(columns)})".removesuffix("()") for risk, columns, _ in claims]
     of = len(true), count + doubted
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
     sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)

@@ -297,6 +297,11 @@ def listing(names: Iterable[str]) -> str:
     return (", ".join(listed[:SHOWN]) + more) or "none"
 
 
+def undecided(names: Iterable[str]) -> str:
+    """Return the end of a list of things, which names those that the rows can't decide."""
+    return f"; undecided: {listing(names)}" if (names := sorted(names)) else ""
+
+
 def versus(answer: Any, true: Any) -> dict[str, Any]:
     """Format an answer next to the fact."""
     return {"given": answer, "true": true}
