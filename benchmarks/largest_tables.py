@@ -53,7 +53,7 @@ def mleredux_register_tasks():
     import mleredux_competition_mlebench
     for ref in mleredux_competition_mlebench.mleredux_register_tasks():
         if ref.id == os.environ["BENCH_TASK"]:
-            real = resolve(ref, None)
+            real = resolve(ref)
             sample = real.submission.model_copy(update={"sample": "sample.csv"})
             yield Competition(id="bench-table", title=real.title, description=real.description, submission=sample,
                 metric=real.metric, direction=real.direction, answers=real.answers)

@@ -225,8 +225,7 @@ def kept_ids_table() -> str:
 def fixed_variants() -> dict[str, Any]:
     """Return the variant `fixed` of each competition that has one."""
     variants = {
-        ref.id: resolve(ref, None).variants.get("fixed")
-        for ref in mleredux_competition_mlebench.mleredux_register_tasks()
+        ref.id: resolve(ref).variants.get("fixed") for ref in mleredux_competition_mlebench.mleredux_register_tasks()
     }
     return {name: variant for name, variant in variants.items() if variant is not None}
 

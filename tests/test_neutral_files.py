@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from bystander import Sight, look
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
-VARIANTS = [(task, variant) for task, ref in REFS.items() for variant in ("", *resolve(ref, None).variants)]
+VARIANTS = [(task, variant) for task, ref in REFS.items() for variant in ("", *resolve(ref).variants)]
 TOO_SMALL = {
     "aptos2019-blindness-detection": "too few entries",
     "leaf-classification": "only 1 member",
@@ -285,7 +285,7 @@ def test_each_competition(
     size = (json.loads((case / "expected.json").read_text()).get("overrides") or {}).get("test_size")
     with zipfile.ZipFile(case / "raw.zip") as archive:
         archive.extractall(tmp_path / "raw")  # class by class
-    given = resolve(REFS[competition], None)
+    given = resolve(REFS[competition])
     given = given.variants[variant](given) if variant else given
     assert isinstance(given.prepare, Preparation)
     given = given.model_copy(update={"checksums": {}, "prepare": given.prepare.with_settings(test_size=size)})

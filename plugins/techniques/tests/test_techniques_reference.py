@@ -1,21 +1,14 @@
-"""The reference models and fits that do without scikit-learn's checks equal scikit-learn's."""
+"""Trees and medians that are fitted without scikit-learn's checks equal scikit-learn's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from mleredux_techniques._kit.judging.postprocessing import LEAST, Known, _isotonic, _normalised
-from mleredux_techniques._kit.judging.reference import HIDDEN, ITERATIONS, LEAF_ROWS, TREES, predict
+from mleredux_techniques._kit.judging.reference import LEAF_ROWS, TREES, predict
 from mleredux_techniques._kit.vocabulary.imputers import SimpleImputer, fill
 from sklearn import impute
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeClassifier
-
-CLASSES = (0, 2, 3, 7)
-"""Numbers of classes; 0 for numbers."""
 
 
 def rows(classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
@@ -27,32 +20,6 @@ def rows(classes: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
     else:
         y = x[:, :1] * x[:, 1:2] + rng.normal(size=(90, 1))
     return x, y, others, rng.integers(1, 4, 90).astype(float) if seed % 2 else None
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("classes", CLASSES)
-def test_the_network_and_the_linear_model_equal_those_of_scikit_learn(classes: int, seed: int) -> None:
-    x, y, others, weights = rows(classes, seed)
-    share = None if weights is None else weights / weights.mean()
-    how = {"max_iter": ITERATIONS, "solver": "lbfgs"}
-    network = {"hidden_layer_sizes": (HIDDEN,), "activation": "tanh", "alpha": 1.0, "random_state": seed, **how}
-    options = {"classes": bool(classes), "seed": seed, "weights": weights}
-    if not classes:
-        expected = MLPRegressor(**network).fit(x, y[:, 0], sample_weight=share).predict(others)[:, None]
-        assert predict("network", x, y, others, **options) == pytest.approx(expected, abs=1e-7)
-        return
-    for model, tool in (("network", MLPClassifier(**network)), ("linear", LogisticRegression(**how))):
-        expected = tool.fit(x, y.argmax(axis=1), sample_weight=share).predict_proba(others)
-        predicted = predict(model, x, y, others, **options)
-        assert predicted[:, :classes] == pytest.approx(expected, abs=1e-7)
-        assert not predicted[:, classes:].any()
-
-
-@pytest.mark.parametrize("model", ["network", "linear"])
-def test_a_solver_that_fails_predicts_the_level(model: str) -> None:
-    x, y, others, _weights = rows(3, 0)
-    predicted = predict(model, x * 1e200, y, others, classes=True, seed=0)
-    assert np.isfinite(predicted).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,21 +38,6 @@ def test_trees_of_one_hot_classes_equal_trees_of_classes(classes: int, seed: int
         total[:, tree.classes_] += tree.predict_proba(others.astype(np.float32)) / TREES
     predicted = predict("trees", x, y, others, classes=True, seed=seed, weights=weights)
     assert predicted == pytest.approx(0.97 * total + 0.03 * level, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_isotonic_fits_equal_those_of_scikit_learn(seed: int) -> None:
-    """Predictions have ties; odd seeds have probabilities that fall as the class gets more frequent."""
-    rng = np.random.default_rng(seed)
-    ours, theirs = (np.round(rng.dirichlet(np.ones(3), count), 1 + seed % 3) for count in (80, 50))
-    codes = np.array([rng.choice(3, p=row / row.sum()) for row in ours])
-    codes = (codes + seed % 2) % 3
-    columns = []
-    for code in range(3):
-        tool = IsotonicRegression(out_of_bounds="clip", increasing="auto").fit(ours[:, code], codes == code)
-        columns.append(np.maximum(tool.predict(theirs[:, code]), LEAST))
-    expected = _normalised(np.column_stack(columns))
-    assert _isotonic(Known(ours, codes, pd.DataFrame()), theirs) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from mleredux.models.formats import counted
@@ -308,8 +308,7 @@ def reference(instance: Instance) -> dict[str, Any]:
     study.models = MODELS if len(instance.dataset.train) > SMALL else QUICK  # few rows give no more certainty
     drop, how = study.best(instance, study.panel(instance))
     if instance.dataset.problem == "regression":
-        transforms: tuple[Transform, ...] = ("none", "sqrt", "log1p", "rank")
-        drop, how = study.best(instance, [(drop, transform) for transform in transforms])
+        drop, how = study.best(instance, [(drop, transform) for transform in get_args(Transform)])
     return {"strong": [sorted(drop), how]}
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from mleredux_techniques._kit.data.association import ranks
 from mleredux_techniques._kit.data.dataset import Array, Frame
-from mleredux_techniques._kit.judging.reference import solve
 from mleredux_techniques._kit.judging.scorer import Scorer
 
 Step = Literal[
@@ -68,9 +67,8 @@ def _of_classes(step: Step, known: Known, predictions: Array, judge: Scorer, rou
     if step == "labels":
         return np.asarray(np.eye(predictions.shape[1])[predictions.argmax(axis=1)])
     if step == "temperature":
-        logs = np.log(np.clip(known.predicted, LEAST, 1.0))
-        true = logs[np.arange(len(known.codes)), known.codes]
-        lost = [(np.log(np.exp(power * logs).sum(axis=1)) - power * true).mean() for power in _POWERS]
+        rows = np.arange(len(known.codes))
+        lost = [-np.log(powered(known.predicted, power)[rows, known.codes]).mean() for power in _POWERS]
         return powered(predictions, float(_POWERS[int(np.argmin(lost))]))
     if step == "sigmoid":
         return _sigmoid(known, predictions, 1e3 if rough else 1.0)
@@ -94,27 +92,28 @@ def weighted(predictions: Array, weights: Array) -> Array:
 
 
 def _sigmoid(known: Known, predictions: Array, penalty: float = 1.0) -> Array:
-    true = np.eye(predictions.shape[1])[known.codes]
-    if np.count_nonzero(true.any(axis=0)) < 2:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(np.unique(known.codes)) < 2:
         return predictions
-    ours, theirs = (np.log(np.clip(values, LEAST, 1.0)) for values in (known.predicted, predictions))
-    shares = solve(ours, true, theirs, np.ones(len(ours)), classes=True, penalty=1 / penalty)
-    return _normalised(np.where(true.any(axis=0), shares, LEAST))
+    tool = LogisticRegression(C=penalty, max_iter=25)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few iterations suffice
+        tool.fit(np.log(np.clip(known.predicted, LEAST, 1.0)), known.codes)
+    shares = np.full(predictions.shape, LEAST)
+    shares[:, tool.classes_] = tool.predict_proba(np.log(np.clip(predictions, LEAST, 1.0)))
+    return _normalised(shares)
 
 
 def _isotonic(known: Known, predictions: Array) -> Array:
-    """Fit nondecreasing steps per class (or nonincreasing ones, by the rank correlation), with lines between them."""
-    from scipy.optimize import isotonic_regression
+    from sklearn.isotonic import IsotonicRegression
 
     columns = []
-    for code in range(predictions.shape[1]):
-        ours, true = known.predicted[:, code], (known.codes == code).astype(float)
-        places, of_rows, sizes = np.unique(ours, return_inverse=True, return_counts=True)
-        rising = (ranks(ours) - (len(ours) + 1) / 2) @ (true - true.mean()) >= 0
-        means = np.bincount(of_rows, true) / sizes
-        columns.append(
-            np.interp(predictions[:, code], places, isotonic_regression(means, weights=sizes, increasing=rising).x)
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # predictions may be uninformative
+        for code in range(predictions.shape[1]):
+            tool = IsotonicRegression(out_of_bounds="clip", increasing="auto")
+            columns.append(tool.fit(known.predicted[:, code], known.codes == code).predict(predictions[:, code]))
     return _normalised(np.maximum(np.column_stack(columns), LEAST))
 
 
