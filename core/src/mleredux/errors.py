@@ -154,20 +154,24 @@ def file_fault(error: BaseException) -> str:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether an exception results from the user's Ctrl-C, not from a `raise` statement of a plugin.
+    """Return whether an exception results from a signal, such as the user's Ctrl-C, not from the code of a plugin.
 
-    The interpreter raises the former between any two instructions, or the standard library's `asyncio` does.
+    A handler of signals raises it, which gets the interrupted frame as an argument. Without one, the interpreter raises
+    KeyboardInterrupt between any two instructions, or the standard library's `asyncio` does.
     """
     trace = error.__traceback__
-    if trace is None or not isinstance(error, KeyboardInterrupt):
+    if trace is None or not isinstance(error, KeyboardInterrupt | SystemExit):
         return False
     from opcode import opname
 
     while trace.tb_next is not None:
         trace = trace.tb_next
-    instruction = opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
-    package = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
-    return instruction != "RAISE_VARARGS" or package in sys.stdlib_module_names
+    frame, instruction = trace.tb_frame, opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    raised = isinstance(error, SystemExit) or (
+        instruction == "RAISE_VARARGS" and package not in sys.stdlib_module_names
+    )
+    return not raised or any(isinstance(value, type(frame)) for value in frame.f_locals.values())
 
 
 @contextlib.contextmanager

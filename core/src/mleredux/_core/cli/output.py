@@ -163,9 +163,8 @@ def write_log(block: bytes, prefix: str = "") -> None:
 def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Reject a file and a task in the wrong order."""
     import shlex
-    from pathlib import Path
 
-    if not submission.exists() and Path(task).is_file():
+    if not submission.exists() and os.path.isfile(task):  # noqa: PTH113
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")
 
 

@@ -59,10 +59,8 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
         raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
     if agent.configure is None:
         return agent
-    with (
-        without_output(),
-        foreign_code(PluginError, f"Agent {agent.id} rejected its options", "Fix its function `configure`."),
-    ):
+    fault = foreign_code(PluginError, f"Agent {agent.id} rejected its options", "Fix its function `configure`.")
+    with without_output(), fault:
         changed = agent.configure({**agent.options, **options})
     same = ("reference", "unisolated", "remarks") if agent.reference is not None else ()
     return changed.model_copy(update={name: getattr(agent, name) for name in same})
