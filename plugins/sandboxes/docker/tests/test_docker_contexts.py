@@ -130,7 +130,7 @@ BROKEN: dict[str, tuple[Callable[[Config], object], str, str]] = {
         "or set DOCKER_HOST",
     ),
     "list": (_damaged("[]"), "it is damaged: it contains no object", "Correct or delete the file"),
-    "binary": (_damaged("\x00\x01"), "it is damaged", "Correct or delete the file"),
+    "binary": (_damaged("\x00\x01"), "it is not JSON", "Correct or delete the file"),
     "folder": (lambda config: (config.folder / "config.json").mkdir(parents=True), "(Is a directory)", "Correct"),
     "socket": (
         lambda config: (config.context("lab"), config.current("lab")),

@@ -108,10 +108,8 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
         MlereduxError: The list can't be read, or a row is not valid; the message names the row.
     """
     hint = "Choose a CSV file with the column `student`."
-    with (
-        file_errors(MlereduxError, f"{path} can't be read", hint, csv.Error),
-        path.open(encoding="utf-8-sig", newline="") as file,
-    ):
+    fault = file_errors(MlereduxError, f"{path} can't be read", hint, csv.Error)
+    with fault, path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     students: dict[str, Student] = {}
     for number, row in enumerate(rows, start=2):

@@ -88,7 +88,8 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         texts = {name: "values" for name in closed if part == "relation" and true[name]["type"] != "number"}
         everywhere = [{**dict.fromkeys(closed, claim), **more} for claim in {*claims.values()} for more in ({}, texts)]
         constants = [_credit(same, are, closed) for same in everywhere]
-        decides = bool(are or claims) and (score < EASY or max(constants, default=0.0) < EASY)
+        easily = max(constants, default=0.0)
+        decides = bool(are or claims) and (score < EASY or score > easily or easily < EASY)
         score, counts = above(score, constants), (len(are), len(claims))
         sheet.mark(part, score, claims, are, of=counts, listed=listed, decides=decides)
 

@@ -233,7 +233,8 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     dismissed = sorted(n for n, item in named.items() if item.tells == "nothing" and (n in tells or n not in true))
     score = _verdicts({name: named[name].tells for name in right}, tells)
     constants = [_verdicts(dict.fromkeys(tells, kind), tells) for kind in KINDS]
-    counts, decides = (len(tells), len(dismissed)), bool(tells) and (score < EASY or max(constants, default=0.0) < EASY)
+    counts, easily = (len(tells), len(dismissed)), max(constants)
+    decides = bool(tells) and (score < EASY or score > easily or easily < EASY)
     score = above(score, constants)
     listed = listing(nothing) + undecided(set(true) - set(tells))
     sheet.mark("tells", score, dismissed, nothing, of=counts, decides=decides, listed=listed)
