@@ -123,7 +123,7 @@ BROKEN: dict[str, tuple[Callable[[Config], object], str, str]] = {
     ),
     "kubernetes": (_context({"Endpoints": {"kubernetes": {}}}), "names no engine", "docker context ls"),
     "shape": (_context({"Endpoints": ["docker"]}), "names no engine", "docker context ls"),
-    "meta": (_context("{"), "/meta.json can't be read (it is damaged", "Correct or delete the file"),
+    "meta": (_context("{"), "/meta.json can't be read (it is not JSON", "Correct or delete the file"),
     "config": (
         _damaged('{"auths": {'),
         "Docker's configuration {folder}/config.json can't be read",

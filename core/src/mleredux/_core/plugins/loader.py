@@ -170,7 +170,7 @@ def _check_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
     known = {name for name in (*vars(hookspecs), *vars(former)) if name.startswith("mleredux_")}
     if unknown := sorted(set(implemented) - known):
         raise ValueError(f"it implements unknown hooks: {', '.join(unknown)}")
-    for caller in manager.get_hookcallers(plugin.object) or ():
+    for caller in (plugin.source != "built in" and manager.get_hookcallers(plugin.object)) or ():
         for implementation in caller.get_hookimpls():
             if implementation.plugin is plugin.object and caller.name.removeprefix("mleredux_register_") not in KINDS:
                 message = f"Plugin {plugin.name!r} failed in {caller.name}"
