@@ -21,7 +21,8 @@ WRONG, MAIN = 0.4, 0.5
 """Upper bound of the score if a judgment that the data decides is completely wrong, and the share of the judgments'
 weight that it needs for that; the bound rises with the square of the error, and for lesser judgments."""
 EASY = 0.8
-"""If one answer for all items has at least this score, the question shows nothing about those who answer it so well."""
+"""If one answer for all items has at least this score, the question shows nothing about those who answer it so well,
+but not better than that answer."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
