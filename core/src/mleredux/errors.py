@@ -171,7 +171,7 @@ def is_interrupt(error: BaseException) -> bool:
     raised = isinstance(error, SystemExit) or (
         instruction == "RAISE_VARARGS" and package not in sys.stdlib_module_names
     )
-    return not raised or any(isinstance(value, type(frame)) for value in frame.f_locals.values())
+    return not raised or any(type(value) is type(frame) for value in frame.f_locals.values())
 
 
 @contextlib.contextmanager
