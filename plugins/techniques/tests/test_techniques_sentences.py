@@ -107,8 +107,8 @@ def test_what_the_rows_cannot_decide_is_named() -> None:
     features = [{"column": name, "strength": size, "tells": "nothing"} for name, size in truth["strengths"].items()]
     entries = {"pairs": [], "copies": [], "skewness": None, "transform": "none"}
     document = {"features": [{**row, "keep": True} for row in features], **entries}
-    told = TECHNIQUES["features"].assess(read("features", document), truth)
-    assert "Features without information: b; undecided: a." in [part.explanation for part in told.parts]
+    facts = TECHNIQUES["features"].assess(read("features", document), truth)
+    assert "Features without information: b; undecided: a." in [part.explanation for part in facts.parts]
 
 
 def test_a_leak_without_columns_and_types_of_names_read_like_those_with_more() -> None:

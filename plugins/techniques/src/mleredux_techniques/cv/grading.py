@@ -89,8 +89,8 @@ def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, A
         values = other.of(dataset.train)
         if other not in keys and values.nunique() == first.nunique() == (values + "\0" + first).nunique():
             keys.append(other)
-    held = [(key, set(key.of(dataset.train)), set(key.of(dataset.test))) for key in keys]
-    return [{"key": asdict(key), "train_groups": len(a), "shared_groups": len(a & b)} for key, a, b in held]
+    held = [(asdict(key), {*key.of(dataset.train).dropna()}, {*key.of(dataset.test).dropna()}) for key in keys]
+    return [{"key": key, "train_groups": len(ours), "shared_groups": len(ours & test)} for key, ours, test in held]
 
 
 def mark(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> None:

@@ -169,8 +169,8 @@ STUDY = Encodings()
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     plan = STUDY.recommended(instance)
-    listed = {n: f for n, f in instance.truth["features"].items() if n in plan or "numeric" not in f["types"]}
+    facts = instance.truth["features"].items()
+    listed = {name: fact for name, fact in facts if name in plan or "numeric" not in fact["types"]}
     figures = {name: {"type": fact["types"][0], "cardinality": fact["cardinality"]} for name, fact in listed.items()}
-    dropped = _DROP.model_dump()
-    features = [{"column": n, **figures[n], "encoding": plan.get(n, dropped)} for n in listed]
+    features = [{"column": name, **figures[name], "encoding": plan.get(name, _DROP.model_dump())} for name in listed]
     return {"features": features}
