@@ -168,7 +168,6 @@ def _explained(loc: tuple[int | str, ...], kind: str, message: str, rejected: An
         )
     if kind == "missing":
         return MlereduxError(f"{named}: {field} is missing.", hint=f"Add it. {_EXAMPLE}")
-    message = message.removeprefix("Value error, ").rstrip(".")
     if kind == "string_pattern_mismatch":
         message = "a name consists of letters, digits, dots, dashes and underscores only"
     message = message.replace("Input should", "it must", 1).replace("valid tuple", "list")
