@@ -120,7 +120,7 @@ def test_failures_are_counted_and_compared_between_arms(failing: Path) -> None:
     assert more["package"].q == pytest.approx(2 / 2**8)  # all eight signs alike; the other category is as improbable
     picture = next(one for one in pictures(found) if one.name == "outcomes")
     assert "bad has package more often than good (100 and 0 % of runs)" in picture.answer
-    assert "No module named" in page(found)
+    assert "No module named" in page(found, pictures(found))
 
 
 def test_damaged_runs_do_not_hide_the_failures_of_others(tmp_path: Path) -> None:

@@ -161,7 +161,10 @@ class Action:
 
 
 class Download(NamedTuple):
-    """Returned by the function of a page to send a file instead of the page; the file is closed after sending."""
+    """Returned by the function of a page to send a file instead of the page; the file is closed after sending.
+
+    An image, as its name ends, can be the source of an `img` of a page.
+    """
 
     name: str
     """The file name that the browser suggests."""

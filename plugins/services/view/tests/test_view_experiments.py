@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -77,12 +79,32 @@ def test_a_comparison_leads_to_both_runs_of_a_task(filled: Any, pages: Any) -> N
     assert "On which tasks is many better than few?" not in page.inner_text("main")
     page.click("text=Show charts and all tables")
     page.get_by_text("On which tasks is many better than few?").wait_for(timeout=90_000)
-    assert page.evaluate(
-        "[...document.querySelectorAll('main img')].every(one => one.complete && one.naturalWidth > 99)"
-    )
+    _see_all_plots(page)
     page.click("text=with many >> nth=0")
     text = opened(pages, page.url).inner_text("main")
     assert "dummy" in text and "baseline" in text and "Difference" not in text
+
+
+def _see_all_plots(page: Any) -> None:
+    """Scroll to each plot, since it is drawn when it is visible."""
+    plots = page.locator("main img.drawn")
+    assert plots.count() > 2
+    for plot in plots.all():
+        plot.scroll_into_view_if_needed()
+        page.wait_for_function("plot => plot.complete && plot.naturalWidth > 99", arg=plot.element_handle())
+
+
+def test_plots_are_files_that_run_nothing_and_unknown_ones_are_not_found(filled: Any, pages: Any) -> None:
+    for page in (f"{filled.url}/compare?experiment=trees", f"{filled.url}/experiments/trees?"):
+        text = pages.request.get(f"{page}&part=analysis", timeout=90_000).text()
+        sources = re.findall(r'<img class="drawn" loading="lazy" src="([^"]+)"', text)
+        assert len(sources) > 2
+        for source in sources:
+            plot = pages.request.get(urljoin(filled.url, html.unescape(source)), timeout=90_000)
+            assert plot.status == 200 and plot.headers["content-type"] == "image/svg+xml" and "<svg" in plot.text()
+            assert plot.headers["content-security-policy"] == "sandbox; default-src 'none'"
+        missing = pages.request.get(f"{page}&plot=../none", timeout=90_000)
+        assert missing.status == 404 and "no plot" in missing.text()
 
 
 def test_scores_over_time_lie_over_each_other_with_the_mean_of_each_arm(filled: Any, pages: Any) -> None:

@@ -137,9 +137,10 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """Return the content of the report for notebooks."""
-        from mleredux_experiments.figures.report import body
+        from mleredux_experiments.figures.pictures import pictures
+        from mleredux_experiments.figures.report import page
 
-        return body(self)
+        return page(self, pictures(self), "body.html.j2")
 
 
 def analyse(

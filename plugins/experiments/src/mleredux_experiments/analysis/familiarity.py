@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mleredux.errors import MlereduxError, one_line
 from mleredux.models.formats import counted, plain
 from pydantic_core import from_json
 
-from mleredux_experiments.inference.errors import Interval, normal
+from mleredux_experiments.inference.errors import Interval
 from mleredux_experiments.results.measures import cells, measure
 from mleredux_experiments.results.table import Results, Row
 from mleredux_experiments.results.uniformity import usual_measure
@@ -84,7 +85,7 @@ def familiarity(
 def _interval(rho: float, count: int, alpha: float) -> Interval:
     if abs(rho) >= 1:
         return Interval(rho, rho)
-    half = normal(1 - alpha / 2) * math.sqrt((1 + rho**2 / 2) / (count - 3))
+    half = NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt((1 + rho**2 / 2) / (count - 3))
     return Interval(math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half))
 
 

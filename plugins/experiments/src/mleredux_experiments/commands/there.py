@@ -37,17 +37,15 @@ def show(record: dict[str, Any], as_json: bool) -> None:
     click.echo(f"{record['ended']} of {counted(record['total'], 'run')} ended.\n")
     states = [state for state in STATES if state == "ended" or record[state]]
     print_table(record["arms"], ("arm", "total", *states))
-    hours = record.get("remaining_hours")
+    unpriced = counted(record["unpriced"], "run") if record["unpriced"] else None
     click.echo()
     print_facts(
         {
             "time": duration(3600 * record["hours"]) if record["hours"] is not None else None,
             "paused": duration(3600 * record["paused_hours"]) if record.get("paused_hours") else None,
-            "remaining": hours_text(hours) if hours else None,
+            "remaining": hours_text(hours) if (hours := record.get("remaining_hours")) else None,
             "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
-            "unpriced": f"{counted(record['unpriced'], 'run')} used a model without a known price"
-            if record["unpriced"]
-            else None,
+            "unpriced": unpriced and f"{unpriced} used a model without a known price",
             "failures": record["failures"],
             "folder": record["path"],
         }

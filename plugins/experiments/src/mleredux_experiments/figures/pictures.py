@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -35,18 +38,30 @@ _FAILURES = (
 )  # fmt: skip
 """Colors of the failures that occur, in their order."""
 _MOST_TASKS, _LABEL, _WIDTH = 40, 44, 7.2
+_lock = threading.Lock()
+"""Held while Matplotlib's settings, which are global, are changed."""
 _SIZES = (8, 12, 22, 40, 75, 150)
 """Numbers of tasks for which power is shown."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its question, and the sentence that answers it."""
+    """A figure with its question, and the sentence that answers it.
+
+    Attributes:
+        name: Its file name without the ending.
+        draw: Creates the figure, which costs much more than the answer.
+    """
 
     name: str
     question: str
     answer: str
-    figure: Figure
+    draw: Callable[[], Figure]
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The figure, drawn on first use."""
+        return self.draw()
 
     def _repr_png_(self) -> bytes:
         """Return the figure as PNG, for notebooks."""
@@ -59,7 +74,7 @@ class Picture:
         import matplotlib as mpl
 
         text = io.StringIO()
-        with mpl.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none", "font.family": "sans-serif"}):
+        with _lock, mpl.rc_context({"svg.hashsalt": self.name, "svg.fonttype": "none", "font.family": "sans-serif"}):
             self.figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         return text.getvalue().partition("<svg")[1] + text.getvalue().partition("<svg")[2]
 
@@ -78,7 +93,7 @@ def pictures(analysis: Analysis) -> Iterator[Picture]:
             continue
         name = "differences" if len(analysis.comparisons) == 1 else f"differences-{number + 1}"
         question = f"On which tasks is {comparison.b} better than {comparison.a}?"
-        yield Picture(name, question, comparison.sentence, forest(comparison))
+        yield Picture(name, question, comparison.sentence, partial(forest, comparison))
     for make in (_time, _cost, _attempts, _profiles, _validation, _outcomes, _power):
         if (picture := make(analysis)) is not None:
             yield picture
@@ -124,26 +139,33 @@ def forest(pair: Comparison) -> Figure:
     return figure
 
 
-def _lines(analysis: Analysis, curve_of: Callable[[Any], Curve | None], label: str, scale: float = 1) -> Figure | None:
-    curves = [(arm.name, curve) for arm in analysis.arms if (curve := curve_of(arm)) is not None]
-    if len({y for _, curve in curves for y in curve.y}) < 2:
-        return None
-    figure, axes = _axes()
-    for number, (name, curve) in enumerate(curves):
-        color = COLORS[number % len(COLORS)]
+def _differing(curves: Iterable[tuple[str, Curve | None]]) -> list[tuple[str, Curve]]:
+    """Return the curves that exist, by arm; none if all have the same value everywhere."""
+    existing = [(name, curve) for name, curve in curves if curve is not None]
+    return existing if len({y for _, curve in existing for y in curve.y}) > 1 else []
+
+
+def _drawn(draw: Callable[[Axes], None], height: float = 3.6) -> Figure:
+    """Return a figure with a legend, in which a function draws."""
+    figure, axes = _axes(height)
+    draw(axes)
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def _lines(curves: Sequence[tuple[str, Curve]], label: str, scale: float, axes: Axes) -> None:
+    for (name, curve), color in zip(curves, cycle(COLORS)):
         x = np.array(curve.x) * scale
         axes.plot(x, curve.y, color=color, label=name, drawstyle="steps-post")
         axes.fill_between(x, curve.low, curve.high, color=color, alpha=0.12, step="post", linewidth=0)
     axes.set(xlabel=label, ylabel="runs with a medal, %", ylim=(-2, 102))
-    axes.legend(frameon=False, fontsize=8)
-    return figure
 
 
 def _time(analysis: Analysis) -> Picture | None:
     longest = max((arm.time.x[-1] for arm in analysis.arms if arm.time), default=0)
     unit, scale = time_unit(longest)
-    figure = _lines(analysis, lambda arm: arm.time, unit, scale)
-    if figure is None:
+    curves = _differing((arm.name, arm.time) for arm in analysis.arms)
+    if not curves:
         return None
     shares = []
     for arm in analysis.arms:
@@ -151,37 +173,41 @@ def _time(analysis: Analysis) -> Picture | None:
             first = arm.first_medal.median if arm.first_medal else None
             half = f", half of its runs had one after {plain(first * scale, 3)} {unit}" if first is not None else ""
             shares.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
-    return Picture("time", "How soon do medals come?", f"{'; '.join(shares)}.", figure)
+    draw = partial(_lines, curves, unit, scale)
+    return Picture("time", "How soon do medals come?", f"{'; '.join(shares)}.", partial(_drawn, draw))
 
 
 def _cost(analysis: Analysis) -> Picture | None:
-    figure = _lines(analysis, lambda arm: arm.cost, "dollars")
-    if figure is None:
+    curves = _differing((arm.name, arm.cost) for arm in analysis.arms)
+    if not curves:
         return None
     rates = [f"{arm.name} {plain(arm.per_dollar[0], 2)}" for arm in analysis.arms if arm.cost and arm.per_dollar]
-    return Picture("cost", "What does a medal cost?", f"Medals per dollar: {', '.join(rates)}.", figure)
+    draw = partial(_lines, curves, "dollars", 1)
+    return Picture("cost", "What does a medal cost?", f"Medals per dollar: {', '.join(rates)}.", partial(_drawn, draw))
 
 
 def _attempts(analysis: Analysis) -> Picture | None:
     curves = [(arm.name, arm.attempts) for arm in analysis.arms if arm.attempts and len(arm.attempts.any_of) > 1]
     if len({share for _, curve in curves for share in (*curve.any_of, *curve.all_of)}) < 2:
         return None
-    figure, axes = _axes()
-    for number, (name, curve) in enumerate(curves):
-        k, color = np.arange(1, len(curve.any_of) + 1), COLORS[number % len(COLORS)]
-        axes.plot(k, curve.any_of, color=color, marker="o", label=f"{name}: any of k")
-        axes.fill_between(k, [i.low for i in curve.interval], [i.high for i in curve.interval], color=color, alpha=0.12)
-        axes.plot(k, curve.all_of, color=color, marker="v", linestyle=":", label=f"{name}: all of k")
-        if curve.chosen is not None:
-            axes.plot(k, curve.chosen, color=color, marker="s", linestyle="--", label=f"{name}: best by own validation")
-    title = MEASURES[analysis.measure.partition("@")[0]].title
-    axes.set(xlabel="attempts k", ylabel=f"tasks with {title}, %", ylim=(-2, 102))
-    most = max(len(curve.any_of) for _, curve in curves)
-    axes.set_xticks(np.arange(1, most + 1, -(-most // 12)))
-    axes.legend(frameon=False, fontsize=8)
+
+    def draw(axes: Axes) -> None:
+        for (name, curve), color in zip(curves, cycle(COLORS)):
+            k, (low, high, *_) = np.arange(1, len(curve.any_of) + 1), np.transpose(curve.interval)
+            axes.plot(k, curve.any_of, color=color, marker="o", label=f"{name}: any of k")
+            axes.fill_between(k, low, high, color=color, alpha=0.12)
+            axes.plot(k, curve.all_of, color=color, marker="v", linestyle=":", label=f"{name}: all of k")
+            if curve.chosen is not None:
+                own = f"{name}: best by own validation"
+                axes.plot(k, curve.chosen, color=color, marker="s", linestyle="--", label=own)
+        title = MEASURES[analysis.measure.partition("@")[0]].title
+        axes.set(xlabel="attempts k", ylabel=f"tasks with {title}, %", ylim=(-2, 102))
+        most = max(len(curve.any_of) for _, curve in curves)
+        axes.set_xticks(np.arange(1, most + 1, -(-most // 12)))
+
     changes = [f"{name} goes from {curve.any_of[0]:.0f} % to {curve.any_of[-1]:.0f} %" for name, curve in curves]
     answer = f"With {len(curves[0][1].any_of)} attempts instead of one, {'; '.join(changes)} of tasks."
-    return Picture("attempts", "Are several attempts worth it?", answer, figure)
+    return Picture("attempts", "Are several attempts worth it?", answer, partial(_drawn, draw))
 
 
 def _profiles(analysis: Analysis) -> Picture | None:
@@ -189,35 +215,34 @@ def _profiles(analysis: Analysis) -> Picture | None:
     rows = analysis.results.arms
     if not any(row.percentile is not None for row in analysis.results.rows):
         return None
-    figure, axes = _axes()
     thresholds = np.linspace(0, 100, 101)
-    half = {}
-    for number, arm in enumerate(analysis.arms):
-        values = list(cells(rows[arm.name], what).values())
-        if not values:
-            continue
-        shares = profile(values, thresholds - 1e-9)
-        half[arm.name] = shares[50]
-        axes.plot(thresholds, shares, color=COLORS[number % len(COLORS)], label=arm.name, drawstyle="steps-pre")
-    axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
-    axes.legend(frameon=False, fontsize=8)
-    reached = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
+    values = {arm.name: list(cells(rows[arm.name], what).values()) for arm in analysis.arms}
+    shares = {name: profile(own, thresholds - 1e-9) for name, own in values.items() if own}
+
+    def draw(axes: Axes) -> None:
+        for name, color in zip(values, cycle(COLORS)):
+            if name in shares:
+                axes.plot(thresholds, shares[name], color=color, label=name, drawstyle="steps-pre")
+        axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
+
+    reached = ", ".join(f"{share[50]:.0f} % of runs of {name}" for name, share in shares.items())
     answer = f"The upper half of the leaderboard is reached by {reached}."
-    return Picture("profiles", "How good are the runs as a whole?", answer, figure)
+    return Picture("profiles", "How good are the runs as a whole?", answer, partial(_drawn, draw))
 
 
 def _validation(analysis: Analysis) -> Picture | None:
     arms = [(arm.name, arm.selection) for arm in analysis.arms if arm.selection and arm.selection.points]
     if not arms:
         return None
-    figure, axes = _axes(4.6)
-    for number, (name, selection) in enumerate(arms):
-        test, own = [p.test for p in selection.points], [p.validation for p in selection.points]
-        axes.scatter(own, test, s=18, color=COLORS[number % len(COLORS)], label=name, alpha=0.8)
-    low, high = axes.get_xlim()
-    axes.plot([low, high], [low, high], color="#555555", linewidth=0.8)
-    axes.set(xlabel="the agent's own validation (0: median, 1: gold)", ylabel="test (0: median, 1: gold)")
-    axes.legend(frameon=False, fontsize=8)
+
+    def draw(axes: Axes) -> None:
+        for (name, selection), color in zip(arms, cycle(COLORS)):
+            test, own = [p.test for p in selection.points], [p.validation for p in selection.points]
+            axes.scatter(own, test, s=18, color=color, label=name, alpha=0.8)
+        ends = axes.get_xlim()
+        axes.plot(ends, ends, color="#555555", linewidth=0.8)
+        axes.set(xlabel="the agent's own validation (0: median, 1: gold)", ylabel="test (0: median, 1: gold)")
+
     biases = [
         f"{name} is too {'optimistic' if selection.gap > 0 else 'pessimistic'} by {100 * abs(selection.gap):.0f} %"
         for name, selection in arms
@@ -225,26 +250,10 @@ def _validation(analysis: Analysis) -> Picture | None:
     ]
     answer = "Points below the line are runs that were too optimistic"
     answer += f"; on average, in units of the distance from median to gold, {'; '.join(biases)}." if biases else "."
-    return Picture("validation", "Can the agents trust their own validation?", answer, figure)
+    return Picture("validation", "Can the agents trust their own validation?", answer, partial(_drawn, draw, 4.6))
 
 
 def _outcomes(analysis: Analysis) -> Picture | None:
-    names = list(dict.fromkeys(name for arm in analysis.arms for name in arm.outcomes))
-    names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    columns, lines = 4, -(-len(names) // 4)
-    arms = [cut(arm.name, _LABEL) for arm in analysis.arms]
-    figure, axes = _axes(1.2 + 0.4 * len(arms) + 0.2 * lines, arms, lines)
-    left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]
-    totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
-    failures = [name for name in names if name not in REACHED]
-    colors = _OUTCOMES | {name: _FAILURES[number % len(_FAILURES)] for number, name in enumerate(failures)}
-    for name in names:
-        share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
-        axes.barh(places, share, left=left, color=colors[name], label=name, height=0.7, ec="white", lw=0.4)
-        left += share
-    axes.set_yticks(places, arms, fontsize=8)
-    axes.set(xlabel="runs, %", xlim=(0, 100))
-    figure.legend(loc="lower center", fontsize=8, ncols=columns, frameon=False)
     causes = []
     for arm in analysis.arms:
         failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
@@ -252,7 +261,26 @@ def _outcomes(analysis: Analysis) -> Picture | None:
         frequency = f"{most}, {failed[most]} of {counted(sum(arm.outcomes.values()), 'run')}" if most else "none"
         causes.append(f"{arm.name}: {frequency}")
     answer = f"Most frequent failures: {'; '.join(causes)}.{_differing_failures(analysis)}"
-    return Picture("outcomes", "How do runs end, and why do they fail?", answer, figure)
+    return Picture("outcomes", "How do runs end, and why do they fail?", answer, partial(_bars, analysis))
+
+
+def _bars(analysis: Analysis) -> Figure:
+    names = list(dict.fromkeys(name for arm in analysis.arms for name in arm.outcomes))
+    names.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+    columns, lines = 4, -(-len(names) // 4)
+    arms = [cut(arm.name, _LABEL) for arm in analysis.arms]
+    figure, axes = _axes(1.2 + 0.4 * len(arms) + 0.2 * lines, arms, lines)
+    left, places = np.zeros(len(analysis.arms)), np.arange(len(analysis.arms))[::-1]
+    totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
+    colors = _OUTCOMES | dict(zip((name for name in names if name not in REACHED), cycle(_FAILURES)))
+    for name in names:
+        share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
+        axes.barh(places, share, left=left, color=colors[name], label=name, height=0.7, ec="white", lw=0.4)
+        left += share
+    axes.set_yticks(places, arms, fontsize=8)
+    axes.set(xlabel="runs, %", xlim=(0, 100))
+    figure.legend(loc="lower center", fontsize=8, ncols=columns, frameon=False)
+    return figure
 
 
 def _differing_failures(analysis: Analysis) -> str:
@@ -274,26 +302,26 @@ def _power(analysis: Analysis) -> Picture | None:
     sample, least, count, (unit, factor) = pair.sample, pair.least, len(pair.tasks), pair.shown_unit
     if not sample.variance.of_mean(sample.seeds):
         return None
-    tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
-    figure, axes = _axes()
-    own = max(round(sample.seeds), 1)
-    for number, seeds in enumerate(sorted({own, 3 * own}) if sample.variance.separated else [own]):
-        smallest = [(replace(sample, tasks=n, seeds=seeds).detectable or np.nan) * factor for n in tasks]
-        label = f"{counted(seeds, 'seed')} a task"
-        axes.plot(tasks, smallest, color=COLORS[number % len(COLORS)], label=label)
     here = sample.detectable
-    if here is not None:
-        axes.scatter([count], [here * factor], color="black", marker="D", zorder=3, label="these runs")
-    reference, line = ("margin", pair.margin) if sample.margin else ("observed difference", abs(pair.difference))
-    axes.axhline(line * factor, color="#555555", linewidth=0.8, linestyle="--", label=f"the {reference}")
-    bound = f"margin of {sample.rule}" if sample.margin else "detectable difference"
-    axes.set(xlabel="tasks", ylabel=f"smallest {bound}, {unit}", xscale="log")
-    axes.set_xticks(tasks, list(map(str, tasks)))
-    axes.minorticks_off()
-    axes.legend(frameon=False, fontsize=8)
+
+    def draw(axes: Axes) -> None:
+        tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
+        own = max(round(sample.seeds), 1)
+        for seeds, color in zip(sorted({own, 3 * own}) if sample.variance.separated else [own], cycle(COLORS)):
+            smallest = [(replace(sample, tasks=n, seeds=seeds).detectable or np.nan) * factor for n in tasks]
+            axes.plot(tasks, smallest, color=color, label=f"{counted(seeds, 'seed')} a task")
+        if here is not None:
+            axes.scatter([count], [here * factor], color="black", marker="D", zorder=3, label="these runs")
+        reference, line = ("margin", pair.margin) if sample.margin else ("observed difference", abs(pair.difference))
+        axes.axhline(line * factor, color="#555555", linewidth=0.8, linestyle="--", label=f"the {reference}")
+        bound = f"margin of {sample.rule}" if sample.margin else "detectable difference"
+        axes.set(xlabel="tasks", ylabel=f"smallest {bound}, {unit}", xscale="log")
+        axes.set_xticks(tasks, list(map(str, tasks)))
+        axes.minorticks_off()
+
     these = f"{counted(count, 'task')} detect{'s' * (count == 1)}"
     answer = f"{these} {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
     if here is None:
         answer = f"{these} {sample.nothing} that is possible; a decision needs {least} tasks or more."
     wanted = "small a margin can be shown" if sample.margin else "large must a difference be to be detected"
-    return Picture("power", f"How {wanted}?", answer, figure)
+    return Picture("power", f"How {wanted}?", answer, partial(_drawn, draw))

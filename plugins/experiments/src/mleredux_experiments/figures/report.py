@@ -3,9 +3,9 @@ runs as a table and of the results as tables for papers."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +20,8 @@ if TYPE_CHECKING:
     from mleredux_experiments.analysis.analysis import Analysis
 
 
-def body(analysis: Analysis) -> str:
-    """Return the content of the page."""
-    return _rendered("body.html.j2", analysis, list(pictures(analysis)))
-
-
-def page(analysis: Analysis, plots: list[Picture] | None = None) -> str:
-    """Return the whole page, which loads no other files."""
-    return _rendered("page.html.j2", analysis, list(pictures(analysis)) if plots is None else plots)
-
-
-def _rendered(template: str, analysis: Analysis, plots: list[Picture]) -> str:
+def page(analysis: Analysis, plots: Iterable[Picture], template: str = "page.html.j2") -> str:
+    """Return the whole page, which loads no other files; with the template `body.html.j2`, only its content."""
     loader = PackageLoader("mleredux_experiments", "figures")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     values = {"cell": cell, "is_numeric": is_numeric, "tables": analysis_tables(analysis)}
@@ -93,14 +84,12 @@ def _parquet(analysis: Analysis, path: Path) -> Path:
 
 
 def _csv(analysis: Analysis, folder: Path) -> list[Path]:
+    import pandas as pd
+
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / "runs.csv"]
-    rows = list(analysis.results.records())
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    with files[0].open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    rows = pd.DataFrame(list(analysis.results.records()), dtype=object)  # integers stay integers
+    rows.to_csv(files[0], index=False, lineterminator="\n")
     for table in analysis_tables(analysis):
         name = re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-")[:80]
         files.append(folder / f"{name}.csv")

@@ -281,14 +281,13 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
     intervals.sort(key=lambda row: row[1] if measure(analysis.measure).lower else -row[1])
     caption = f"{title.capitalize()}, tasks like these: {level(analysis.alpha)} interval"
     tables.append(_without_bounds(Table(caption, heads, tuple(intervals), optional)))
-    for kind in ("splits", "categories"):
+    for kind, head in (("splits", "split"), ("categories", "category")):
         groups = list(dict.fromkeys(name for arm in analysis.arms for name in getattr(arm, kind)))
         if len(groups) > 1:
             lines = [
                 (name, *(shown(getattr(arm, kind).get(name), arm.deterministic, factor) for arm in analysis.arms))
                 for name in groups
             ]
-            head = {"splits": "split", "categories": "category"}[kind]
             tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
     if analysis.ranking:
         spans = [(rank, f"{rank.low}–{rank.high}") for rank in analysis.ranking]

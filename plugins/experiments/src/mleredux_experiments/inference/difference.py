@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mleredux.models.formats import counted, plain
@@ -204,7 +205,8 @@ class Comparison:
         """Plot the differences of the tasks; notebooks display the result, and its `figure` is a matplotlib figure."""
         from mleredux_experiments.figures.pictures import Picture, forest
 
-        return Picture("difference", f"On which tasks is {self.b} better than {self.a}?", self.sentence, forest(self))
+        question = f"On which tasks is {self.b} better than {self.a}?"
+        return Picture("difference", question, self.sentence, partial(forest, self))
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -41,13 +41,6 @@ def improvement(a: Array, b: Array) -> float:
     return float(np.mean((delta > TIE) + 0.5 * (np.abs(delta) <= TIE)))
 
 
-def normal(probability: float) -> float:
-    """Return the quantile of the standard normal distribution."""
-    from scipy.special import ndtri
-
-    return float(ndtri(probability))
-
-
 def student(probability: float, df: float) -> float:
     """Return the quantile of Student's t distribution."""
     from scipy.special import stdtrit

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import base64
+import io
 import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.experiment import Plan
-from mleredux.plugin.page import StoredExperiment, Visit
+from mleredux.plugin.page import Download, StoredExperiment, Visit
 
 from mleredux_experiments.analysis.analysis import Analysis
 from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, Record, digest_of, open_record
-from mleredux_experiments.figures.pictures import pictures
+from mleredux_experiments.figures.pictures import Picture, pictures
 from mleredux_experiments.figures.tables import analysis_tables, cell
 from mleredux_experiments.pages.curves import score_charts
 from mleredux_experiments.results.measures import MEASURES, measure
@@ -34,14 +35,6 @@ total."""
 _FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 _KEPT = 8
 _lock = threading.Lock()
-
-
-class Shown(NamedTuple):
-    """A plot of the analysis as an image URL, so that its styles do not affect the page."""
-
-    question: str
-    answer: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -66,10 +59,15 @@ class Line(NamedTuple):
     leads: bool
 
 
-def compare(visit: Visit) -> dict[str, Any]:
+def compare(visit: Visit) -> dict[str, Any] | Download:
     """Compare the arms of the runs that the URL selects: by `run`, or by the filters of the list; with a `measure`.
 
-    Plots and further tables, which take most of the time, are the part `analysis` of the page.
+    Plots and further tables, which take most of the time, are the part `analysis` of the page. Each plot is drawn when
+    it is visible: `plot` in the URL selects it.
+
+    Raises:
+        MlereduxError: No runs are selected, or they are not comparable.
+        NotFound: The analysis has no such plot.
     """
     filters = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
     wanted = {name: ["" if value == "none" else value for value in values] for name, values in filters.items()}
@@ -87,9 +85,13 @@ def compare(visit: Visit) -> dict[str, Any]:
         left = f"Only the newest {MOST_FILTERED} of these runs are compared." if len(rows) > MOST_FILTERED else ""
     else:
         raise MlereduxError("No runs are selected.", hint="Select runs of two agents in the list of runs.")
-    whole = visit.static or visit.text("part") == "analysis"
-    analysis = analysis_of(paths, record, visit.text("measure") or None, whole)
-    values, scores = shown(analysis, whole), task_scores(analysis.results.arms)
+    plot, whole = visit.text("plot"), visit.static or visit.text("part") == "analysis"
+    analysis = analysis_of(paths, record, visit.text("measure") or None, whole or bool(plot))
+    if plot:
+        return image(analysis, plot)
+    kept = {name: values for name, values in visit.query.items() if name in (*_FILTERS, "run", "q", "all")}
+    address = None if visit.static else partial(visit.link, "compare", measure=analysis.measure, **kept)
+    values, scores = shown(analysis, address, whole), task_scores(analysis.results.arms)
     about_limits = [note for note in values["notes"] if note.startswith(ABOUT_LIMITS)]
     return {
         **values,
@@ -103,7 +105,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         "notes": [note for note in values["notes"] if note not in about_limits],
         "about_limits": about_limits,
         "measures": [measure for measure in MEASURES.values() if measure.averaged or len(scores) == 1],
-        "kept": {name: values for name, values in visit.query.items() if name in (*_FILTERS, "run", "q", "all")},
+        "kept": kept,
         "pairs": list(pairs(analysis)),
     }
 
@@ -148,12 +150,17 @@ def _leader(analysis: Analysis, scores: Sequence[TaskScores], ranked: Mapping[st
     return None if len(best) > 1 and math.isclose(*best, rel_tol=1e-12) else next(iter(ranked), None)
 
 
-def shown(analysis: Analysis, whole: bool = True) -> dict[str, Any]:
-    """Return the values for `analysis.html.j2`; without plots and tables unless the analysis is whole."""
+def shown(analysis: Analysis, address: Callable[..., str] | None, whole: bool = True) -> dict[str, Any]:
+    """Return the values for `analysis.html.j2`; without plots and tables unless the analysis is whole.
+
+    Args:
+        address: Returns the URL of the `plot` with a name; None: images are part of the page.
+    """
     return {
         "analysis": analysis,
         "notes": analysis.remarks,
-        "pictures": _pictures(analysis) if whole else [],
+        "pictures": list(_pictures(analysis).values()) if whole else [],
+        "source": (lambda plot: address(plot=plot.name)) if address else _inline,
         "tables": analysis_tables(analysis) if whole else [],
         "cell": cell,
     }
@@ -224,9 +231,24 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
     return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes, whole=whole)
 
 
+def image(analysis: Analysis, name: str) -> Download:
+    """Return a plot of an analysis as SVG.
+
+    Raises:
+        NotFound: The analysis has no such plot.
+    """
+    plot = _pictures(analysis).get(name)
+    if plot is None:
+        raise NotFound(f"The analysis of these runs has no plot {name!r}.", hint="Open the page again.")
+    return Download(f"{name}.svg", io.BytesIO(plot.svg().encode()))
+
+
+def _inline(plot: Picture) -> str:
+    """Return a plot as URL; as an image, its styles do not affect the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(plot.svg().encode()).decode()}"
+
+
 @lru_cache(maxsize=_KEPT)
-def _pictures(analysis: Analysis) -> list[Shown]:
-    """Return the plots of an analysis; those of the latest analyses are cached."""
-    with _lock:  # Matplotlib's settings are global
-        images = ((plot, base64.b64encode(plot.svg().encode()).decode()) for plot in pictures(analysis))
-        return [Shown(own.question, own.answer, f"data:image/svg+xml;base64,{data}") for own, data in images]
+def _pictures(analysis: Analysis) -> dict[str, Picture]:
+    """Return the plots of an analysis by name; those of the latest analyses are cached."""
+    return {plot.name: plot for plot in pictures(analysis)}

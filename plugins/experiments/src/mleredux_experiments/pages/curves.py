@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mleredux_experiments.results.measures import time_unit
-from mleredux_experiments.results.table import Row
+from mleredux_experiments.results.table import Row, grouped
 
 _MOST_TASKS = 6
 _MOST_LINES = 60
@@ -29,12 +29,10 @@ class ScoreChart(NamedTuple):
 
 def score_charts(arms: Mapping[str, Sequence[Row]]) -> Iterator[ScoreChart]:
     """Yield a chart for each of the first tasks with a run that has several scored versions."""
-    tasks = sorted({row.task for rows in arms.values() for row in rows if len(_points(row)) > 1})
+    curves = [(row.task, arm, points) for arm, rows in arms.items() for row in rows if (points := _points(row))]
+    tasks = sorted({task for task, _, points in curves if len(points) > 1})
     for task in tasks[:_MOST_TASKS]:
-        curves = {
-            arm: [_points(row) for row in rows if row.task == task and _points(row)] for arm, rows in arms.items()
-        }
-        yield _chart(task, {arm: points for arm, points in curves.items() if points})
+        yield _chart(task, grouped((arm, points) for own, arm, points in curves if own == task))
 
 
 def _points(row: Row) -> list[tuple[float, float]]:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
-from mleredux.plugin.page import StoredExperiment, Visit
+from mleredux.plugin.page import Download, StoredExperiment, Visit
 
 from mleredux_experiments.execution.estimate import Estimate, estimate
 from mleredux_experiments.execution.execution import Execution, Place
 from mleredux_experiments.execution.record import FOLDER, RECORD_FILE
-from mleredux_experiments.pages.compare import (
-    MOST_RUNS,
-    analysis_of,
-    readable,
-    record_from,
-    record_of,
-    shown,
-)
+from mleredux_experiments.pages.compare import MOST_RUNS, analysis_of, image, readable, record_from, record_of, shown
 from mleredux_experiments.results.sources import load_stamped, stamps_of
 
 _MOST_PAST = 1_000
@@ -52,9 +46,9 @@ class Stored(Execution):
 def experiments(visit: Visit) -> dict[str, Any]:
     """Return all experiments, by name."""
     folder = visit.folder
-    stored = [(entry.id, entry.title, record_from(entry)) for entry in visit.experiments()]
+    named = [(entry.id, entry.title, record_from(entry)) for entry in visit.experiments()]
     paths = sorted(folder.glob(f"{FOLDER}/*/{RECORD_FILE}")) if folder else []
-    named, damaged = stored, []
+    damaged = []
     for path in paths:
         try:
             if record := record_of(visit, path.parent.name):
@@ -64,13 +58,14 @@ def experiments(visit: Visit) -> dict[str, Any]:
     return {"experiments": named, "damaged": damaged}
 
 
-def experiment(visit: Visit) -> dict[str, Any]:
+def experiment(visit: Visit) -> dict[str, Any] | Download:
     """Return an experiment: its matrix, budget, estimate, deviations, and the analysis so far.
 
     The analysis, which takes seconds, is the part `analysis` of the page, requested after the other parts are shown.
+    Each plot is drawn when it is visible: `plot` in the URL selects it.
 
     Raises:
-        NotFound: There is no experiment with this name.
+        NotFound: There is no experiment with this name, or no such plot.
     """
     title, execution = _opened(visit, visit.parts["name"])
     record = execution.record
@@ -80,21 +75,25 @@ def experiment(visit: Visit) -> dict[str, Any]:
     for place in places:
         matrix.setdefault(place.cell.task, {})[place.cell.arm, place.cell.seed] = place
     values: dict[str, Any] = {"analysis": None, "why": "", "later": True}
-    status = execution.status()
-    if visit.static or visit.text("part") == "analysis" or not status["ended"]:
+    queued = [place for place in places if place.state == "running" and (place.current or {}).get("status") == "queued"]
+    status, plot = execution.status(), visit.text("plot")
+    if visit.static or plot or visit.text("part") == "analysis" or not status["ended"]:
+        values["later"] = False
         try:
-            values["later"] = False
-            values |= shown(analysis_of(readable(visit, (run for place in places for run in place.runs)), record))
+            analysis = analysis_of(readable(visit, (run for place in places for run in place.runs)), record)
         except MlereduxError as error:
             values["why"] = error.message
+        else:
+            if plot:
+                return image(analysis, plot)
+            address = None if visit.static else partial(visit.link, "experiments", visit.parts["name"])
+            values |= shown(analysis, address)
     return {
         "name": visit.parts["name"],
         "title": title,
         "record": record,
         "status": status,
-        "queued": sum(
-            place.current["status"] == "queued" for place in places if place.state == "running" and place.current
-        ),
+        "queued": len(queued),
         "arms": arms,
         "seeds": seeds,
         "matrix": matrix,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -96,7 +97,8 @@ def _pages() -> list[Page]:
 def _shown(registered: Registered, visit: Visit) -> Shown | Response:
     result = registered.call(visit)
     if isinstance(result, Download):
-        return sent(result.file, result.name)
+        kind = mimetypes.guess_type(result.name)[0] or ""
+        return sent(result.file, result.name, kind if kind.startswith("image/") else None)
     return Shown(f"{registered.package}/{_template(registered)}", result or {})
 
 
