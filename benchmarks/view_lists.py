@@ -45,7 +45,7 @@ from made_runs import make_run
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REPEATED = 15
 COMPARED = 200
-PLOTS = "&part=analysis"
+TABLES, PLOT = "&part=analysis", "&plot=validation"
 AGAIN = "first page again, no run having changed"
 AGENTS = ("baseline", "aide", "openhands", "repo:https://github.com/someone/solver@" + "a1b2c3d4" * 5)
 MESSAGE = "The agent's command ended with exit code 1, of which the log of the run has the last lines."
@@ -119,9 +119,11 @@ def measured(local: LocalServer, word: str) -> Iterator[tuple[str, float, float]
         "rows alone, page 2": lambda: source.runs(RunQuery(limit=50, sort="cost_usd", after=next_page, facets=())),
         "whether something changed": source.version,
         "comparison of the newest 200 runs": lambda: _page(http, "/ui/compare?all=1"),
-        "comparison: plots and tables": lambda: _page(http, f"/ui/compare?all=1{PLOTS}"),
+        "comparison: all tables": lambda: _page(http, f"/ui/compare?all=1{TABLES}"),
+        "comparison: one of its plots": lambda: _page(http, f"/ui/compare?all=1{PLOT}"),
         "comparison, one of the runs having changed": lambda: _page(http, "/ui/compare?all=1", afresh=True),
-        "comparison: plots and tables, likewise": lambda: _page(http, f"/ui/compare?all=1{PLOTS}", afresh=True),
+        "comparison: all tables, likewise": lambda: _page(http, f"/ui/compare?all=1{TABLES}", afresh=True),
+        "comparison: one of its plots, likewise": lambda: _page(http, f"/ui/compare?all=1{PLOT}", afresh=True),
         "scheduler: runs of other programs": Jobs(local.service, Tally(), lambda _: None).follow_foreign,
         "scheduler: past use": lambda: history._shares(datetime.now(UTC)),
     }
@@ -154,7 +156,7 @@ def main() -> None:
     arguments = parser.parse_args()
     counts = arguments.runs or [10_000, 100_000]
     cells: dict[str, list[str]] = {}
-    heads = ["asked for (ms)"]
+    heads = ["request (ms)"]
     with ExitStack() as stack:
         databases: dict[str, Callable[[Path], str | None]] = {"SQLite, wall and CPU": lambda _: None}
         if binaries := find_binaries():

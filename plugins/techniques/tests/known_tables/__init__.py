@@ -93,7 +93,7 @@ def dataset_of(known: Known, folder: Path) -> tuple[Dataset, Competition]:
 def facts_of(technique: str, known: Known, folder: Path, tables: str = __name__) -> tuple[float, float]:
     """The facts of the right and of the wrong document; arguments as those of `scores_of`."""
     dataset, task = dataset_of(known, folder)
-    truth = _truth(technique, dataset, task)
+    truth = truth_of(technique, dataset, task)
     return tuple(  # type: ignore[return-value]
         TECHNIQUES[technique].assess(read(technique, document), truth).score
         for document in _documents(technique, known, truth, dataset, tables)
@@ -107,7 +107,7 @@ def scores_of(technique: str, known: Known, folder: Path, tables: str = __name__
         tables: The package whose documents state the claims.
     """
     dataset, task = dataset_of(known, folder)
-    truth = _truth(technique, dataset, task)
+    truth = truth_of(technique, dataset, task)
     found = []
     instance = Instance(sampled(dataset), truth, task)
     for content in _documents(technique, known, truth, dataset, tables):
@@ -118,7 +118,7 @@ def scores_of(technique: str, known: Known, folder: Path, tables: str = __name__
     return found[0], found[1]
 
 
-def _truth(technique: str, dataset: Dataset, task: Competition) -> dict[str, Any]:
+def truth_of(technique: str, dataset: Dataset, task: Competition) -> dict[str, Any]:
     """The truth as the preparation of a task writes it."""
     made = TECHNIQUES[technique].truth(dataset)
     if (reference := TECHNIQUES[technique].reference) is not None:

@@ -8,7 +8,7 @@ from mleredux.models.formats import plain
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import Document, Name, Part
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part
 
 MOST_MODELS = 50
 
@@ -32,7 +32,7 @@ class EnsemblingAnalysis(Document):
 
     models: list[Member] = Field(max_length=MOST_MODELS)
     """Every model, each once."""
-    copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(max_length=100)
+    copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(max_length=MAX_ITEMS)
     """Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns."""
 
     def _agrees_with_itself(self) -> None:

@@ -32,9 +32,9 @@ class FeaturesAnalysis(Document):
 
     features: list[Feature] = Field(max_length=MAX_ITEMS)
     """Every feature, each once; one that is not listed is kept."""
-    pairs: list[Pair] = Field(max_length=500)
+    pairs: list[Pair] = Field(max_length=MAX_ITEMS)
     """Pairs of features that are more predictive together than the better of the two alone."""
-    copies: list[Pair] = Field(max_length=500)
+    copies: list[Pair] = Field(max_length=MAX_ITEMS)
     """Pairs of numeric features with |Spearman's correlation| above 0.95."""
     skewness: float | None
     """The third standardized moment of the target; null if it is a class."""

@@ -25,6 +25,7 @@ from mleredux_techniques._kit.judging.marks import chance as by_chance
 from mleredux_techniques._kit.judging.plans import QUICK, Plan, by_split, predicted, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
 from mleredux_techniques.features.document import FeaturesAnalysis, Transform
@@ -230,7 +231,7 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
     right = {name for name, item in named.items() if name in true and close(item.strength, true[name], 0.02, 0.01) == 1}
     sheet.measured("strengths", right, named, true)
     nothing = sorted(name for name, what in tells.items() if what == "nothing")
-    dismissed = sorted(n for n, item in named.items() if item.tells == "nothing" and (n in tells or n not in true))
+    dismissed = sorted(name for name in named if named[name].tells == "nothing" and (name in tells or name not in true))
     score = _verdicts({name: named[name].tells for name in right}, tells)
     constants = [_verdicts(dict.fromkeys(tells, kind), tells) for kind in KINDS]
     counts, easily = (len(tells), len(dismissed)), max(constants)
@@ -242,7 +243,7 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}
         claims = every - set(sorted(every & either)[:MOST_OPEN])
-        wanted = min(len(known), WANTED_PAIRS) if name == "pairs" else len(known)
+        wanted = min(len(known), WANTED_PAIRS if name == "pairs" else MAX_ITEMS)
         hits = min(len(claims & known), wanted)
         score = soft_f1(hits, hits + len(claims - known), wanted)
         listed = listing(" and ".join(pair) for pair in sorted(known))
@@ -351,5 +352,5 @@ def solution(instance: Instance) -> dict[str, Any]:
         {"column": name, "strength": strength, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
         for name, strength in truth["strengths"].items()
     ]
-    lists = {key: truth[key] for key in ("pairs", "copies", "skewness")}
-    return {"features": features, "transform": transform, **lists}
+    lists = {key: truth[key][:MAX_ITEMS] for key in ("pairs", "copies")}
+    return {"features": features, "transform": transform, "skewness": truth["skewness"], **lists}

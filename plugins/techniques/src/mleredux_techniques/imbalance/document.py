@@ -74,8 +74,7 @@ class TunedThresholdClassifierCV(Part):
 
 
 ImbalanceStrategy = Annotated[
-    NoStrategy | ClassWeight | RandomSampler | SMOTE | TunedThresholdClassifierCV,
-    Field(discriminator="name"),
+    NoStrategy | ClassWeight | RandomSampler | SMOTE | TunedThresholdClassifierCV, Field(discriminator="name")
 ]
 
 

@@ -36,7 +36,7 @@ class Risk(Part):
     category, including the row's own target; future_value: known only after the target; id_order: ids or the row order
     reveal the target; interaction: columns that reveal it only together; duplicate_rows: test rows that equal, or
     nearly equal, training rows."""
-    columns: list[Name] = Field(max_length=50)
+    columns: list[Name] = Field(max_length=MAX_ITEMS)
     """The columns that leak; empty for duplicate_rows."""
     strength: Share
     """The evidence: how well the column alone predicts the target (see feature_strengths); for duplicate_rows the share
@@ -65,7 +65,7 @@ class LeakageAnalysis(Document):
     feature_strengths: list[FeatureStrength] = Field(max_length=MAX_ITEMS)
     """The five most predictive numeric columns (ids included), strongest first. Strength: for numeric targets
     |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest."""
-    risks: list[Risk] = Field(max_length=50)
+    risks: list[Risk] = Field(max_length=MAX_ITEMS)
     """Leaks, each once; empty if there are none."""
 
     def _agrees_with_itself(self) -> None:

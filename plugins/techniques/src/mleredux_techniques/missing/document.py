@@ -28,7 +28,7 @@ class MissingColumn(Part):
 class MissingTogether(Part):
     """Columns with missing values in the same rows."""
 
-    columns: list[Name] = Field(min_length=2, max_length=200)
+    columns: list[Name] = Field(min_length=2, max_length=MAX_ITEMS)
     rows: Count
     """Number of training rows in which all of them are missing."""
 
@@ -40,7 +40,7 @@ class MissingAnalysis(Document):
     """Number of training rows in which no feature is missing."""
     columns: list[MissingColumn] = Field(max_length=MAX_ITEMS)
     """Every feature with missing values, each once."""
-    together: list[MissingTogether] = Field(default=[], max_length=200)
+    together: list[MissingTogether] = Field(default=[], max_length=MAX_ITEMS)
     """Groups of columns that are mostly missing in the same rows."""
 
     def _agrees_with_itself(self) -> None:

@@ -17,6 +17,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import imputers
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS
 from mleredux_techniques.missing.document import MissingAnalysis
 from mleredux_techniques.missing.mechanisms import FEWEST, TOGETHER, mechanisms
 
@@ -92,7 +93,9 @@ def _assess_together(sheet: Sheet, document: MissingAnalysis, truth: dict[str, A
     right = [
         two for two, (rows, least) in pairs.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
     ]
-    shown, score = [" + ".join(pair[:2]) for pair in truth["together"]], soft_f1(len(right), len(pairs), len(true))
+    surplus = max(0, len(right) - MAX_ITEMS)  # a document can't list more pairs
+    score = soft_f1(len(right) - surplus, len(pairs) - surplus, min(len(true), MAX_ITEMS))
+    shown = [" + ".join(pair[:2]) for pair in truth["together"]]
     counts = len(true), len(pairs)
     sheet.mark("missing together", score, len(pairs), shown, of=counts, count=len(true), right=len(right))
 
@@ -195,5 +198,5 @@ def solution(instance: Instance) -> dict[str, Any]:
         causes = fact["depends_on"][:5] if fact["mechanism"] == "MAR" else []
         entry = {"column": name, "missing": count, "mechanism": fact["mechanism"], "depends_on": causes}
         columns.append({**entry, "imputation": plan.get(name, _FREQUENT.model_dump())})
-    together = [{"columns": [a, b], "rows": rows} for a, b, rows in truth["together"]]
+    together = [{"columns": [a, b], "rows": rows} for a, b, rows in truth["together"][:MAX_ITEMS]]
     return {"complete_rows": truth["complete_rows"], "columns": columns, "together": together}

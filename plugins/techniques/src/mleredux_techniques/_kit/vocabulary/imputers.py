@@ -49,10 +49,7 @@ class IterativeImputer(Part):
     add_indicator: bool = False
 
 
-Imputation = Annotated[
-    DropColumn | SimpleImputer | KNNImputer | IterativeImputer,
-    Field(discriminator="name"),
-]
+Imputation = Annotated[DropColumn | SimpleImputer | KNNImputer | IterativeImputer, Field(discriminator="name")]
 """The imputation of a column: an imputer with its parameters, chosen by `name`."""
 
 

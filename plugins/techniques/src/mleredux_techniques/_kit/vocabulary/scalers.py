@@ -43,7 +43,6 @@ class Log1p(Part):
 
 
 Scaler = Annotated[
-    NoScaler | LinearScaler | PowerTransformer | QuantileTransformer | Log1p,
-    Field(discriminator="name"),
+    NoScaler | LinearScaler | PowerTransformer | QuantileTransformer | Log1p, Field(discriminator="name")
 ]
 """The scaling of numbers: a scaler with its parameters, chosen by `name`."""
