@@ -6,6 +6,7 @@ import ctypes
 import os
 import platform
 import resource
+import shlex
 import statistics
 import subprocess
 import sys
@@ -72,6 +73,17 @@ def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict
         name: (statistics.median(wall for wall, _ in all_), statistics.median(cpu for _, cpu in all_))
         for name, all_ in figures.items()
     }
+
+
+def command() -> str:
+    """Return the command that makes the page, as repeated from the root of the project: without kept results."""
+    arguments, words = iter(sys.argv), list[str]()
+    for argument in arguments:
+        if argument == "--data-dir":
+            next(arguments)
+        else:
+            words.append(os.path.relpath(argument) if Path(argument).is_absolute() else argument)
+    return shlex.join(["python", *words])
 
 
 def table(*rows: Sequence[str]) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import sys
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _measuring import machine, table
+from _measuring import command, machine, table
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
@@ -61,7 +60,7 @@ def main() -> None:
             kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
             print(name, json.dumps(known[name]), flush=True)
     ran = {name: known[name] for name in wanted if name in known}
-    page = write(ran, len(wanted), shlex.join(["python", *sys.argv]))
+    page = write(ran, len(wanted), command())
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
@@ -177,9 +176,8 @@ and strong choices).
 ## An agent that has read the source code
 
 `source` counts correctly, as `constant` and `perfect` do, but measures none of the properties on which a judgment
-depends; it
-gives the answers that the planting code makes most probable: which features drift far, and that few features are
-predictive and probabilities are overconfident.
+depends; it gives the answers that the planting code makes most probable: which features drift far, and that few
+features are predictive and probabilities are overconfident.
 
 {defaults}
 

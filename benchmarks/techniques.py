@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _measuring import machine, table
+from _measuring import command, machine, table
 from mleredux._core.data import DataStore, Prepared
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
@@ -94,7 +93,7 @@ def main() -> None:
     if "times" not in known and time.monotonic() < until:
         known["times"] = times()
         kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    page = write(known, wanted, shlex.join(["python", *sys.argv]))
+    page = write(known, wanted, command())
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
