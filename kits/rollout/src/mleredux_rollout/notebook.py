@@ -62,8 +62,7 @@ def main(arguments: list[str]) -> int | str:
             book["nbformat"] = book["nbformat_minor"] = 4
         about = {name: book["metadata"].get(name) or {} for name in ("kernelspec", "language_info")}
         book["cells"] = [unexecuted(cell) for cell in book["cells"]]
-        sources = [cell["source"] if cell["cell_type"] == "code" else "" for cell in book["cells"]]
-        tolerated = ["raises-exception" in cell["metadata"].get("tags", ()) for cell in book["cells"]]
+        tags = [frozenset(cell["metadata"].get("tags", ())) for cell in book["cells"]]
         language = about["kernelspec"].get("language") or about["language_info"].get("name") or "python"
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return f"{place.name} is not a notebook of version 4 ({type(error).__name__}); save it again in Jupyter."
@@ -72,12 +71,14 @@ def main(arguments: list[str]) -> int | str:
     # `exit()` must end the program, not only stop the kernel.
     start = f"__import__('sys').argv[:] = {[path, *others]!r}; exit = quit = __import__('sys').exit; "
     start += f"__import__('sys').path[:0] = ['', {folder!r}]" + RUN_BESIDE.format(folder=folder)
-    options = [f"--IPKernelApp.exec_lines={start}", "--IPKernelApp.log_level=CRITICAL"] if python else []
+    # Programs that a cell starts write to this process's output, which the kernel would repeat.
+    settings = (f"exec_lines={start}", "log_level=CRITICAL", "capture_fd_output=False")
+    options = [f"--IPKernelApp.{setting}" for setting in settings if python]
     kernel = "python3" if python else about["kernelspec"].get("name", language)
     if not here and has("nbclient") and (has("ipykernel") or not python):
         failure = run_in_kernel(book, place.name, kernel, options)
     elif python and has("IPython"):
-        failure = run_in_process(sources, tolerated, start)
+        failure = run_in_process(list(zip(book["cells"], tags, strict=True)), start)
     else:
         wanted = "nbclient and ipykernel, or IPython" if python else f"nbclient and the kernel {kernel}"
         return f"{place.name} needs {wanted}, which this environment lacks: install them, or convert it to a script."
@@ -88,7 +89,7 @@ def main(arguments: list[str]) -> int | str:
 
 def unexecuted(cell: dict[str, Any]) -> dict[str, Any]:
     """Return a cell without output, and with all fields that nbformat expects."""
-    plain = {"metadata": {}, **cell, "source": "".join(cell["source"])}
+    plain = {**cell, "metadata": cell.get("metadata") or {}, "source": "".join(cell["source"])}
     return {**plain, "outputs": [], "execution_count": None} if cell["cell_type"] == "code" else plain
 
 
@@ -142,8 +143,8 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
     return None
 
 
-def run_in_process(sources: list[str], tolerated: list[bool], start: str) -> Failure | None:
-    """Execute the cells with IPython in this process; cells in `tolerated` may fail."""
+def run_in_process(cells: list[tuple[dict[str, Any], frozenset[str]]], start: str) -> Failure | None:
+    """Execute cells, each with its tags, with IPython in this process; the tags mean the same as to nbclient."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -157,11 +158,12 @@ def run_in_process(sources: list[str], tolerated: list[bool], start: str) -> Fai
     settings = {"InteractiveShell": {"colors": "nocolor"}, "HistoryManager": {"enabled": False}}
     shell = cast("Any", Shell).instance(config=Config(settings))
     shell.run_cell(start)
-    for number, source in enumerate(sources, 1):
-        result = shell.run_cell(source, store_history=True) if source.strip() else None
+    for number, (cell, tags) in enumerate(cells, 1):
+        executed = cell["cell_type"] == "code" and cell["source"].strip() and "skip-execution" not in tags
+        result = shell.run_cell(cell["source"], store_history=True) if executed else None
         error = result and (result.error_before_exec or result.error_in_exec)
         sys.stdout.flush()
-        if error and not tolerated[number - 1]:
+        if error and "raises-exception" not in tags:
             return Failure(number, type(error).__name__, str(error))
     return None
 

@@ -371,12 +371,19 @@ def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Pa
     (place / "key.txt").symlink_to("/etc/passwd")
     (place / "gone").symlink_to("/nowhere")
     (place / "circle").symlink_to("circle")
-    (place / "solve.py").write_text("import utils, pkg, os\nprint(utils.NAME, pkg.NAME, os.path.exists('key.txt'))")
+    (place / "moved.py").symlink_to("absent.py")
+    (place / "moved.json").symlink_to("sub/absent.json")
+    (place / "solve.py").write_text(
+        "import utils, pkg, os\nif 0:\n    import moved\n"
+        "print(utils.NAME, pkg.NAME, *map(os.path.exists, ['key.txt', 'moved.json']))"
+    )
     record = run(place / "solve.py")
-    assert record["log"] == "shared of a package False\n"
-    said = str(record["said"]).splitlines()
-    assert [line.partition(" is skipped")[0] for line in said if "is skipped" in line] == ["data", "gone", "key.txt"]
-    (place / "circle").unlink()  # a folder with it is refused
+    assert record["log"] == "shared of a package False False\n"
+    said = dict(line.split(" is skipped: it links ") for line in str(record["said"]).splitlines() if "skipped" in line)
+    outside, nowhere = f"outside {place}, to a file that is not an imported program.", "to a file that does not exist."
+    nothing = dict.fromkeys(("circle", "gone", "moved.json", "moved.py"), nowhere)
+    assert said == {"data": outside, "key.txt": outside, **nothing}
+    assert "left out" not in str(record["said"])
     folder = agent_of(f"repo:{place}")
     assert folder.build.folder is not None
     assert sorted(path.name for path in folder.build.folder.path.iterdir()) == ["pkg", "solve.py", "utils.py"]

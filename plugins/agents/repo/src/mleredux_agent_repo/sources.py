@@ -181,7 +181,9 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
         needed = only is None or name.partition("/")[0] in only
         if target is None or not needed or not is_allowed(target):
             out[name] = None
-            remarks.append(f"{name} is skipped: it links outside {folder}, to a file that is not an imported program.")
+            outside = f"outside {folder}, to a file that is not an imported program"
+            target_of = outside if (folder / name).exists() else "to a file that does not exist"
+            remarks.append(f"{name} is skipped: it links {target_of}.")
     with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
         trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)

@@ -155,7 +155,7 @@ def copy(
 
 
 def outside_links(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
-    """Return links of a user's folder that point outside, with the program or package to which each points.
+    """Return links of a user's folder that point outside or nowhere, with the program or package to which each points.
 
     Args:
         only: Names in the folder itself to include; None for all.
@@ -164,7 +164,7 @@ def outside_links(folder: Path, shown: str, only: frozenset[str] | None = None) 
     root = folder.resolve()
     for entry in entries(folder, shown, LEFT_OUT, only):
         target = Path(os.path.realpath(folder / entry.name)) if entry.link is not None else root
-        if not target.is_relative_to(root):
+        if not target.exists() or not target.is_relative_to(root):
             program = (target.is_file() and target.suffix in PROGRAMS) or (target / "__init__.py").is_file()
             targets[entry.name] = target if program else None
     return targets

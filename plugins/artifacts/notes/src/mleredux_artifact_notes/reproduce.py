@@ -94,14 +94,11 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
 def _gap(old: str, new: str) -> tuple[float, float] | None:
     """Return the absolute difference of two numbers, and the one compared with the tolerance; None if either is not a
     number."""
-    try:
+    with contextlib.suppress(ValueError):
         before, after = float(old), float(new)
-    except ValueError:
-        return None
-    if not (math.isfinite(before) and math.isfinite(after)):
-        return None
-    gap = abs(before - after)
-    return gap, gap / max(1.0, abs(before), abs(after))
+        if math.isfinite(gap := abs(before - after)):
+            return gap, gap / max(1.0, abs(before), abs(after))
+    return None
 
 
 SCHEME = "reproduce:"
