@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,45 @@ def test_a_spent_budget_ends_the_agent_if_asked_to(configured, tmp_path, monkeyp
     (reached,) = (event.data for event in run.events() if event.type == "limit")
     assert reached["message"] == f"The agent was stopped: its budget {name} is used up."
     assert run.outcome.signal == signal.SIGTERM and run.outcome.seconds < 60
+
+
+@pytest.mark.parametrize("place", ["server", "experiment on a server", "experiment"])
+def test_budgets_spent_from_the_start_end_agents_on_a_server_and_in_experiments(
+    configured, upstream, tmp_path, monkeypatch, place
+):
+    (tmp_path / "asker.py").write_text(PLUGIN.format(script=SCRIPT.replace("while status != 403", "while True")))
+    monkeypatch.setenv("MLEREDUX_PLUGINS", f"{TOY_PLUGIN},{tmp_path / 'asker.py'}")
+    names, calls = ("llm_calls", "llm_cost_usd", "llm_tokens"), len(upstream.calls)
+    arm = """[arms.{0}]\nagent = "asker"\nsandbox = "process"\n[arms.{0}.limits]\non_budget = "stop"
+        cpus = 0.5\nmemory_mb = 512\n{0} = 0\n"""
+    text = '[experiment]\nname = "spent"\ntasks = ["toy"]\nseeds = [1]\n' + "".join(map(arm.format, names))
+    plan = tomllib.loads(text)
+    folders = ("--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"))
+    if place == "experiment":
+        (tmp_path / "plan.toml").write_text(text)
+        start = [sys.executable, "-m", "mleredux", "experiment", "run", str(tmp_path / "plan.toml"), *folders, "--json"]
+        subprocess.run(start, check=True, timeout=240)
+    else:
+        with ServerProcess(tmp_path / "runs", *folders[2:], "--workers", "3") as server:
+            headers = {"Authorization": f"Bearer {server.token}"}
+            with httpx.Client(base_url=f"{server.url}/v1", headers=headers, timeout=60) as client:
+                bodies = (
+                    [{"plan": plan}] if place != "server" else [{**arm, "task": "toy"} for arm in plan["arms"].values()]
+                )
+                for body in bodies:
+                    answer = client.post("/runs" if place == "server" else "/experiments", json=body)
+                    assert answer.status_code == 201, answer.text
+                runs = [run["id"] for run in client.get("/runs").json()["items"]]
+                for run_id in runs:
+                    assert wait_for(lambda: _ended(client.get(f"/runs/{run_id}").json()), 240)  # noqa: B023
+    store = RunStore(tmp_path / "runs")
+    ended = [store.get(run_id) for run_id in store.ids()]
+    assert sorted(run.outcome.limit for run in ended) == sorted(names)
+    for run in ended:
+        assert (run.state, run.cause, run.outcome.signal) == ("done", None, signal.SIGTERM), run.message
+        assert run.report.limit == run.report.ledger.llm.exhausted == run.outcome.limit
+        assert run.outcome.message == f"The agent was stopped: its budget {run.outcome.limit} is used up."
+    assert len(upstream.calls) == calls, "no call reached the provider"
 
 
 CALL = """
