@@ -47,14 +47,15 @@ class PostgresServer:
 
     Args:
         binaries: Folder of `initdb` and `postgres`.
+        parent: Where its folder is created; None: in the folder for temporary files.
 
     Attributes:
         password: Of the user in `url`; nowhere else.
     """
 
-    def __init__(self, binaries: Path) -> None:
+    def __init__(self, binaries: Path, parent: Path | None = None) -> None:
         self._binaries = binaries
-        self._folder = Path(tempfile.mkdtemp(prefix="mleredux-postgresql-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="mleredux-postgresql-", dir=parent))
         self._as: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self.password = "pg-" + secrets.token_hex(12)

@@ -125,7 +125,8 @@ class Problem(NamedTuple):
 
 def plain_message(details: Any) -> str:
     """Return pydantic's message about a field as the end of a sentence, without the period and names of classes."""
-    return str(details["msg"]).removeprefix("Value error, ").rstrip(".").partition(" or instance of ")[0]
+    message = str(details["msg"]).replace("valid tuple", "list").removeprefix("Value error, ")
+    return message.rstrip(".").partition(" or instance of ")[0]
 
 
 def first_problem(error: ValidationError) -> Problem:

@@ -369,3 +369,10 @@ def test_a_plan_is_checked_by_runs_that_the_caller_may_see(local: LocalServer, a
     refused = ann.post("/v1/experiments/check", json={"plan": wrong})
     assert refused.status_code == 422 and "no measure 'medals'" in refused.json()["detail"]
     assert ann.post("/v1/experiments/check", json={**ASKED, "tasks": ["wine"]}).status_code == 422
+
+
+def test_a_value_where_a_list_belongs_is_refused_without_names_of_classes(ann: httpx.Client) -> None:
+    plan = {"experiment": {"name": "first", "tasks": ["digits"], "seeds": 1}, "arms": {"v1": {"agent": "dummy"}}}
+    refused = ann.post("/v1/experiments", json={"plan": plan})
+    assert refused.status_code == 422
+    assert refused.json()["detail"] == "plan.experiment.seeds: Input should be a list."

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
 import pytest
-from mleredux_support.postgresql import PostgresServer
+from mleredux_support.postgresql import PostgresServer, find_binaries
 from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
+from mleredux_testing.pytest_plugin import skip_or_fail
 
 pytestmark = pytest.mark.postgresql
 RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}
@@ -61,6 +65,86 @@ def faulty(fault: str, server: PostgresServer, url: str, release: Callable[[], N
             server.stop()
             stack.callback(server.start)
         yield
+
+
+@pytest.fixture
+def small_postgres(root: None, tmp_path: Path) -> Iterator[tuple[PostgresServer, Path]]:
+    """A PostgreSQL server whose data have their own small file system, and the root of that file system."""
+    binaries, image = find_binaries(), tmp_path / "disk.img"
+    if binaries is None:
+        skip_or_fail("postgresql", "PostgreSQL is not installed (see .ci/postgresql)")
+    with image.open("wb") as file:
+        file.truncate(160 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
+    with TemporaryDirectory(prefix="mleredux-disk-", ignore_cleanup_errors=True) as place:
+        subprocess.run(["mount", "-o", "loop", image, place], check=True)
+        os.chmod(place, 0o755)  # PostgreSQL runs as another user
+        try:
+            with PostgresServer(binaries, Path(place)) as server:
+                yield server, Path(place)
+        finally:
+            subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Use all free space of a file system by one file."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 12, 1):
+            with suppress(OSError):
+                while file.write(bytes(size)):
+                    pass
+    return filler
+
+
+def test_runs_wait_while_the_disk_of_postgresql_is_full_and_are_done_once(
+    small_postgres: tuple[PostgresServer, Path], tmp_path: Path
+) -> None:
+    postgres, disk = small_postgres
+    env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": postgres.new_database()}
+    runs, full = tmp_path / "runs", "The server's disk is full; nothing was changed."
+    with ServerProcess(runs, "--workers", "1", env=env) as server, client(server.url, server.token) as http:
+
+        def new(seed: int) -> httpx.Response:
+            labels = {f"name-{number}": "v" * 60 for number in range(10)}
+            return http.post("/v1/runs", json={**RUN, "agent": "slow", "seed": seed, "labels": labels})
+
+        ids = [new(seed).json()["id"] for seed in (20, 1, 2)]
+        wait_for(lambda: http.get(f"/v1/runs/{ids[0]}").json()["status"] == "running")
+        filler = fill(disk)
+        for seed in range(3, 100):  # until the space inside the tables' files is used too
+            answer = new(seed)
+            if answer.status_code != 201:
+                break
+            ids.append(answer.json()["id"])
+        assert (answer.status_code, answer.json()["detail"]) == (507, full)
+
+        def checks() -> dict[str, str]:
+            return {
+                check["name"]: check["message"] for check in http.get("/readyz").json()["checks"] if not check["ok"]
+            }
+
+        wait_for(lambda: checks().get("dispatcher") == f"The dispatcher can't continue: {full}", checks)
+        assert http.get("/readyz").status_code == 503
+
+        def waiting() -> list[str]:
+            shown = [http.get(f"/v1/runs/{run}").json() for run in ids]
+            assert {run["status"] for run in shown} <= {"queued", "preparing", "building", "running", "grading", "done"}
+            return [run["waiting_for"] for run in shown]
+
+        wait_for(lambda: full in waiting(), waiting)
+        assert http.get("/v1/runs").status_code == 200
+        assert http.get("/healthz").status_code == 200
+        filler.unlink()
+        wait_for(lambda: {http.get(f"/v1/runs/{run}").json()["status"] for run in ids} == {"done"}, seconds=240)
+        wait_for(lambda: http.get("/readyz").status_code == 200)
+        assert set(waiting()) == {None}
+        assert sorted(run["id"] for run in http.get("/v1/runs").json()["items"]) == sorted(ids), (
+            "the refused one is gone"
+        )
+        for run in ids:
+            assert (runs / run / "events.jsonl").read_text().count('"state":"running"') == 1
+            assert (runs / run / "logs" / "agent.log").read_text().count("begun") == 1
 
 
 def _is_cancelled(server: PostgresServer) -> bool:

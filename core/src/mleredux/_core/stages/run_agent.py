@@ -13,7 +13,7 @@ from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
 from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
-from mleredux._core.protocols import Built, Egress, Exit, Gateway, HostFilter, Launch, Sandbox, Session
+from mleredux._core.protocols import Built, Egress, Gateway, HostFilter, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import TIMELINE_FILE, Timeline
 from mleredux._core.sandboxes.tools import digests, find_tools, write_tools
@@ -38,6 +38,7 @@ from mleredux.models.task import known_answers
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20
 _SIGNAL_SECONDS = 1.0
+_RECLAIMING = (signal.SIGTERM, signal.SIGKILL)  # as engines that reclaim a machine kill agents
 _OUTPUT_FOLDERS = ("code", "logs", "rollout")
 
 
@@ -154,7 +155,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     if handle is not None and not before.unfinished:
         handle.close()  # the remains of an abandoned attempt, whose files were set aside
         handle = None
-    if handle is not None and (ended := handle.poll()) is not None and _was_preempted(ended):
+    if handle and (ended := handle.poll()) and ended.signal in _RECLAIMING and not ended.out_of_memory:
         handle.close()
         handle = None
         session.emit(Attempt(status="interrupted"))
@@ -203,11 +204,6 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         raise
     finally:
         handle.close()
-
-
-def _was_preempted(ended: Exit) -> bool:
-    """Return whether an unsupervised agent was killed, as it is by engines that reclaim a machine."""
-    return ended.signal in (signal.SIGTERM, signal.SIGKILL) and not ended.out_of_memory
 
 
 def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gateway | None:

@@ -170,7 +170,7 @@ def _explained(loc: tuple[int | str, ...], kind: str, message: str, rejected: An
         return MlereduxError(f"{named}: {field} is missing.", hint=f"Add it. {_EXAMPLE}")
     if kind == "string_pattern_mismatch":
         message = "a name consists of letters, digits, dots, dashes and underscores only"
-    message = message.replace("Input should", "it must", 1).replace("valid tuple", "list")
+    message = message.replace("Input should", "it must", 1)
     value = "" if isinstance(rejected, dict) or rejected is None or repr(rejected) in message else f", not {rejected!r}"
     return MlereduxError(f"{named}: {field}: {message[:1].lower() + message[1:]}{value}.", hint=f"Change {field}.")
 

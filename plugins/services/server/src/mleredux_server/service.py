@@ -31,6 +31,7 @@ class Service:
     Attributes:
         wake: Set when there may be something to schedule.
         scheduler: Executes jobs; without one they stay queued.
+        failure: Why the scheduler can't start or follow jobs now, as a sentence; None if it can.
         tracing: Sends traces; None if they are not enabled.
         cancelling: Ids of runs that a request is cancelling, and that the scheduler leaves alone.
         left: Ids of jobs that failed requests may have left incomplete, each with its request's claim; the scheduler
@@ -44,6 +45,7 @@ class Service:
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
     scheduler: Dispatcher | None = None
+    failure: str | None = None
     tracing: Tracing | None = None
     cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim]] = field(default_factory=list)

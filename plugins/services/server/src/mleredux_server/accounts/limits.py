@@ -72,16 +72,12 @@ class RateLimit:
         wait = wait if wait > 1e-9 else 0.0
         if count and not wait:
             if len(self._empty_at) >= _MOST_KEYS:
-                self._tidy(now)
+                used = sorted(((at, key) for key, at in self._empty_at.items() if at > now), reverse=True)
+                self._empty_at = {key: at for at, key in used[: _MOST_KEYS // 2]}  # if all are in use, the fuller half
             full += each
             self._empty_at[key] = now + full
         remaining = math.floor((self.seconds - full) / self.seconds * self.most + 1e-6)
         return Standing(self.most, max(remaining, 0), full, wait)
-
-    def _tidy(self, now: float) -> None:
-        """Remove empty buckets; if all are in use, the emptier half."""
-        used = sorted(((at, key) for key, at in self._empty_at.items() if at > now), reverse=True)
-        self._empty_at = {key: at for at, key in used[: _MOST_KEYS // 2]}
 
 
 class Limits:

@@ -110,6 +110,8 @@ class Health:
             return "Not enabled."
         if not scheduler.alive():
             raise _Failing("The dispatcher is not running.")
+        if failure := self._service.failure:
+            raise _Failing(f"The dispatcher can't continue: {failure}")
         age = time.monotonic() - scheduler.tally.round_at
         if age > _LONGEST_ROUND:
             raise _Failing(f"The dispatcher has made no progress for {age:.0f} seconds.")

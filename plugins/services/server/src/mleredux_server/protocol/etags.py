@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,7 +29,9 @@ class EntityTags:
         async def sending(message: Message) -> None:
             nonlocal held
             if message["type"] == "http.response.start":
-                if message["status"] == 200 and _wants_tag(MutableHeaders(raw=message["headers"])):
+                headers = MutableHeaders(raw=message["headers"])
+                is_json = headers.get("content-type", "").startswith(_JSON)
+                if message["status"] == 200 and is_json and "etag" not in headers:
                     held = message
                 else:
                     await send(message)
@@ -68,7 +69,3 @@ def matches(header: str, tag: str, *, weakly: bool = False) -> bool:
     if header.strip() == "*":
         return True
     return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(header))
-
-
-def _wants_tag(headers: Any) -> bool:
-    return headers.get("content-type", "").startswith(_JSON) and "etag" not in headers

@@ -130,7 +130,7 @@ def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
     if record is None or not caller.sees(record[0].project_id):
         raise not_found("run", run_id)
     row, name, job = record
-    return run_view(row, name or "", job)
+    return run_view(row, name or "", job, service.failure)
 
 
 def run_is_over(service: Service, run_id: str) -> End | None:

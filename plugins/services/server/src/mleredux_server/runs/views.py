@@ -13,6 +13,7 @@ from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Base, Experiment, Job, Project, RunRow, User
 from mleredux_server.protocol.idempotency import Answer
 from mleredux_server.runs.admission import usage_of
+from mleredux_server.runs.summary import OPEN
 from mleredux_server.scheduler.decision import TURN
 from mleredux_server.schemas.accounts import ProjectView, Quota
 from mleredux_server.schemas.runs import ExperimentDetail
@@ -33,15 +34,23 @@ def as_view(model: type[_View], row: Base, **fields: Any) -> _View:
     return model(**fields)
 
 
-def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
+def run_view(row: RunRow, user: User | str, job: Job | None, failure: str | None = None) -> RunView:
     """Return a run's view."""
     name = user if isinstance(user, str) else user.name
-    return as_view(RunView, row, user=name, waiting_for=waiting_for(row, job))
+    return as_view(RunView, row, user=name, waiting_for=waiting_for(row, job, failure))
 
 
-def waiting_for(row: RunRow, job: Job | None) -> str | None:
-    """Return the reason why a run waits: in the queue, or on an executor during an outage; None if it does not."""
-    if job is None:  # a newly created run
+def waiting_for(row: RunRow, job: Job | None, failure: str | None = None) -> str | None:
+    """Return the reason why a run waits: in the queue, or on an executor during an outage; None if it does not.
+
+    Args:
+        row: The run.
+        job: Its job; None if it was just created.
+        failure: Why the scheduler can't start or follow runs now; such a reason can't be stored.
+    """
+    if failure is not None and row.status in OPEN:
+        return failure
+    if job is None:
         return TURN if row.status == "queued" else None
     return job.waiting_for or (TURN if job.state == "queued" else None)
 

@@ -40,7 +40,8 @@ def charge(session: Session, run: Run) -> str | None:
     if experiment is None or (most_cost is None and most_hours is None):
         return None
     before, charged = experiment.request.get("spent") or {}, dict(experiment.request.get("charged") or {})
-    used, earlier = _used(run), charged.pop(run.id, (0.0, 0.0))
+    outcome, llm, earlier = run.outcome, run.log.state.llm, charged.pop(run.id, (0.0, 0.0))
+    used = ((llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600)  # of all attempts
     cost = before.get("cost_usd", 0.0) + used[0] - earlier[0]
     hours = before.get("hours", 0.0) + used[1] - earlier[1]
     if lacks_result(run.state, run.cause):
@@ -53,12 +54,6 @@ def charge(session: Session, run: Run) -> str | None:
     spent = {"cost_usd": cost, "hours": hours}
     experiment.request = {**experiment.request, "spent": spent, "charged": charged, "stopped": stopped}
     return experiment.id if stopped else None
-
-
-def _used(run: Run) -> tuple[float, float]:
-    """Return the cost and hours of a run, including all attempts."""
-    outcome, llm = run.outcome, run.log.state.llm
-    return (llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600
 
 
 def apply_sequential_rule(service: Service, experiment_id: str) -> str | None:

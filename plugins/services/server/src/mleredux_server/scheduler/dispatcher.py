@@ -17,6 +17,7 @@ from mleredux_server.accounts.passed_secrets import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.operations.health import space_shortage
+from mleredux_server.protocol.problems import of_error
 from mleredux_server.runs.creation import remove_partial
 from mleredux_server.scheduler.backlog import held_back, queued_runs, write_reasons
 from mleredux_server.scheduler.decision import NOTHING, Demand, Running, World, decide
@@ -126,10 +127,11 @@ class Dispatcher:
             try:
                 began = time.monotonic()
                 self._tick(woken)
-                self.tally.round_at = time.monotonic()
+                self.tally.round_at, self._service.failure = time.monotonic(), None
                 self._stopping.wait(min(_LONGEST_REST, _REST * (self.tally.round_at - began)))
             except Exception as error:  # a locked database, a full disk: the next round reads the state again
                 _LOG.error("the dispatcher failed and will retry", exc_info=error)
+                self._service.failure = of_error(error).detail
                 self._poll_at = 0.0
                 self._stopping.wait(1.0)
 

@@ -166,7 +166,10 @@ class Jobs:
             facts = facts_of(run)
         except (MlereduxError, ValueError, OSError) as error:
             if free and not job.worker_lives:
-                self._give_up_damaged(job, str(error))
+                _LOG.error("a run can't be read", job=job.id, reason=str(error))
+                with self._service.database.writing() as session:
+                    end_damaged(session, job.id, str(error))
+                self._tally.ended["run", "failed"] += 1
                 return True
             return False
         if free and (facts.state.final or not (ours or (job.outcome is None and job.worker_lives))):
@@ -276,12 +279,6 @@ class Jobs:
             if facts is not None:
                 write_row(session, job.id, facts, status=PREEMPTED if job.leaving else "queued")
         self._tally.retried[job.kind] += 1
-
-    def _give_up_damaged(self, job: Started, reason: str) -> None:
-        _LOG.error("a run can't be read", job=job.id, reason=reason)
-        with self._service.database.writing() as session:
-            end_damaged(session, job.id, reason)
-        self._tally.ended["run", "failed"] += 1
 
     def _sweep(self, run: Run) -> bool:
         """Clean up leftovers of a job's workers in the sandbox; return whether it responded."""

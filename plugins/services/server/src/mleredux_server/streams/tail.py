@@ -255,20 +255,14 @@ class Tail:
     def _new_frames(self) -> list[Frame]:
         """Return new messages, in a thread; followers read data that is too large for the buffer themselves."""
         with self._open() as file:
-            if file.size < self._end:
-                self._shrunk()
+            if file.size < self._end:  # truncated, or of a new attempt; masking keeps a file's length
+                if self._followed.framing.appends_only:
+                    raise DamagedLog("it was truncated")
+                self._frames, self._kept, self._end = {}, 0, 0  # followers start again
+                self._generation += 1
             if not self._followed.framing.appends_only and file.size - self._end > KEPT:
                 self._frames, self._kept, self._end = {}, 0, file.size - KEPT
             return self._read_open(file, self._end, file.size, last=False)
-
-    def _shrunk(self) -> None:
-        """Handle a file that was truncated or belongs to a new attempt: followers start again. Masking keeps a file's
-        length.
-        """
-        if self._followed.framing.appends_only:
-            raise DamagedLog("it was truncated")
-        self._frames, self._kept, self._end = {}, 0, 0
-        self._generation += 1
 
     def _keep(self, frames: list[Frame]) -> None:
         for frame in frames:

@@ -61,9 +61,10 @@ def server(visit: Visit) -> dict[str, Any]:
 
 def queued(visit: Visit, run: Run) -> dict[str, Any] | None:
     """Return the reason why a run waits; None if it does not."""
-    with cast("ServerSource", visit.source).service.database.reading() as session:
+    service = cast("ServerSource", visit.source).service
+    with service.database.reading() as session:
         row = session.get(RunRow, run.id)
-        why = waiting_for(row, session.get(Job, run.id)) if row is not None else None
+        why = waiting_for(row, session.get(Job, run.id), service.failure) if row is not None else None
     return {"why": why, "status": row.status} if row is not None and why else None
 
 
