@@ -69,7 +69,7 @@ def faulty(fault: str, server: PostgresServer, url: str, release: Callable[[], N
 
 @pytest.fixture
 def small_postgres(root: None, tmp_path: Path) -> Iterator[tuple[PostgresServer, Path]]:
-    """A PostgreSQL server whose data have their own small file system, and the root of that file system."""
+    """A PostgreSQL server with a small file system for its data, and the root of that file system."""
     binaries, image = find_binaries(), tmp_path / "disk.img"
     if binaries is None:
         skip_or_fail("postgresql", "PostgreSQL is not installed (see .ci/postgresql)")
