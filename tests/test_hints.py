@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.root import root
 
@@ -97,3 +98,31 @@ def test_an_option_that_is_named_alone_exists() -> None:
                 if option not in known and option not in OF_OTHERS:
                     lacking[option] = f"{path.relative_to(ROOT)}:{line}"
     assert not lacking
+
+
+@pytest.mark.parametrize("name", ["my files", "o'brien", "$(date)", "a;b", "x `y`"])
+def test_a_printed_command_names_files_so_that_a_shell_reads_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    for script in ("a.py", "b.py"):
+        (place / script).touch()
+    (place / "run.json").write_text("{}")
+    monkeypatch.setattr("mleredux_experiments.results.grading_reports.import_reports", lambda *_arguments: [])
+
+    def printed(*arguments: str) -> str:
+        done = CliRunner().invoke(root, arguments)
+        return done.output + str(done.exception)
+
+    runs = printed("runs", "--runs-dir", str(tmp_path))
+    imported = printed("experiment", "import", str(place / "run.json"), "--output", str(place))
+    several = printed("run", "digits", "--agent", str(place), "--runs-dir", str(tmp_path / "runs"))
+    for text, begin, last in (
+        (runs, "mleredux runs show ", name),
+        (imported, "mleredux leaderboard --reports ", str(place)),
+        (several, "Choose one: `--agent ", str(place / "a.py")),
+    ):
+        _, found, rest = text.partition(begin)
+        assert found, text
+        assert shlex.split(rest.partition("\n")[0].rpartition("`")[0].split("`, ")[0].split("`; ")[0]) == [last]

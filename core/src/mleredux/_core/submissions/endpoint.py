@@ -241,7 +241,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(404, _ROUTES)
 
     def do_POST(self) -> None:
-        length = self._length()
+        text = self.headers.get("Content-Length") or "0"
+        known = text.isascii() and text.isdigit() and len(text) < 20 and not self.headers.get("Transfer-Encoding")
+        length = int(text) if known and int(text) <= MAX_UPLOAD else None
         if self.path not in _ANSWERS or (self.path == "/score" and self.endpoint.scorer is None):
             self._refuse(404, length, _ROUTES)
             return
@@ -272,12 +274,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(200, content)
         finally:
             self.endpoint.uploading.release()
-
-    def _length(self) -> int | None:
-        """Return the size of the body; None if it is unknown or exceeds the maximum."""
-        text = self.headers.get("Content-Length") or "0"
-        known = text.isascii() and text.isdigit() and len(text) < 20 and not self.headers.get("Transfer-Encoding")
-        return int(text) if known and int(text) <= MAX_UPLOAD else None
 
     def _refuse(self, status: int, length: int | None, content: dict[str, Any]) -> None:
         """Answer a request without using its body; part of it is read, for clients that read no response before they

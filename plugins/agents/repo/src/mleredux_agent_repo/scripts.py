@@ -77,9 +77,10 @@ def find_script(folder: Path, shown: str) -> Path:
             f"{shown} has neither a {MANIFEST} nor a script.",
             hint="Add a script such as solve.py, or a manifest with a command; specify a subfolder after `#`.",
         )
+    first = shlex.quote(f"{shown.rstrip('/')}/{there[0]}")
     raise BadManifest(
         f"{shown} has several scripts ({', '.join(there[:5])}) and no {MANIFEST}.",
-        hint=f"Choose one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it to solve.py.",
+        hint=f"Choose one: `--agent {first}`; or rename it to solve.py.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -35,4 +36,4 @@ def command(reports: tuple[Path, ...], output: Path, name: str | None, data_dir:
     else:
         for origin, path in done:
             click.echo(safe(f"{origin} → {path}"))
-        click.echo(f"See `mleredux leaderboard --reports {output}`.")
+        click.echo(f"See `mleredux leaderboard --reports {shlex.quote(str(output))}`.")

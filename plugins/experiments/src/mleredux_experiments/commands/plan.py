@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections import Counter
 from pathlib import Path
@@ -168,7 +169,7 @@ def extend(
         print_json(status)
     else:
         click.echo(f"Added {' and '.join(words)}: {counted(status['total'], 'run')}, {status['ended']} of them ended.")
-        click.echo(f"Continue with `mleredux experiment run {experiment}`.")
+        click.echo(f"Continue with `mleredux experiment run {shlex.quote(experiment)}`.")
 
 
 @click.command("status")

@@ -72,7 +72,9 @@ def start(
     if (folder / RECORD_FILE).is_file():
         execution = open_experiment(folder, catalogue)
         if grow:
-            plan = _grown(execution.record.plan, plan)
+            old, seeds = execution.record.plan, (*execution.record.plan.experiment.seeds, *plan.experiment.seeds)
+            design = old.experiment.model_copy(update={"seeds": tuple(dict.fromkeys(seeds))})
+            plan = old.model_copy(update={"experiment": design, "arms": {**old.arms, **plan.arms}})
         if digest_of(plan) != execution.record.file_digest:
             check_plan(plan, catalogue)
             with execution.claim():
@@ -120,12 +122,6 @@ def extend(execution: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[i
         record.save(execution.folder)
     execution.__dict__.pop("planned", None)
     return words
-
-
-def _grown(old: Plan, new: Plan) -> Plan:
-    seeds = tuple(dict.fromkeys((*old.experiment.seeds, *new.experiment.seeds)))
-    design = old.experiment.model_copy(update={"seeds": seeds})
-    return old.model_copy(update={"experiment": design, "arms": {**old.arms, **new.arms}})
 
 
 def _replace(execution: Execution, written: Plan) -> None:

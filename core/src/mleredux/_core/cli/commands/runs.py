@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
@@ -102,7 +103,7 @@ def command(
         if more is not None:
             click.echo(f"… and {more} (--limit)")
         if damaged := [row["id"] for row in rows if row["status"] == "damaged"]:
-            few = f"{len(damaged)} of them can't be read; see why: `mleredux runs show {damaged[0]}`"
+            few = f"{len(damaged)} of them can't be read; see why: `mleredux runs show {shlex.quote(damaged[0])}`"
             click.echo(safe(f"{few}, or delete them with `mleredux runs delete`."), err=True)
 
 

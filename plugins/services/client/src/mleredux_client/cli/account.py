@@ -308,8 +308,7 @@ def _user_id(remote: Service, name: str) -> str:
     """Return a user's id; the user may be given by name if the caller may look up names."""
     if not remote.get("/v1/me")["user"]["admin"]:
         return name
-    user_id: str = _find(remote, "user", name)["id"]
-    return user_id
+    return str(_find(remote, "user", name)["id"])
 
 
 def _find(remote: Service, kind: str, name: str) -> dict[str, Any]:

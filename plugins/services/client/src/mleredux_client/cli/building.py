@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,7 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
         click.echo(record["agent"])
     if record["status"] == "failed":
         if not as_json:
-            log = f"`mleredux agent build {agent} --follow{service_option(named)}` shows the log."
+            log = f"`mleredux agent build {shlex.quote(agent)} --follow{service_option(named)}` shows the log."
             click.echo(f"Error: {record.get('message') or 'The build failed.'} {log}", err=True)
         ctx.exit(EXIT_ENVIRONMENT_BROKE)
     if record["status"] == "ready" and not as_json:
