@@ -41,7 +41,7 @@ def test_every_line_of_a_list_is_reported_and_copies_are_marked(toy: Any, tmp_pa
     for name, text in copies.items():
         (tmp_path / f"{name}.csv").write_text(text)
         lines.append({"competition_id": "toy", "submission_path": str(tmp_path / f"{name}.csv")})
-    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}']
+    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}', "[" * 100_000]
     tasks = ["nope", "../toy", "toy+nope"]
     more = [json.dumps({"competition_id": name, "submission_path": str(path)}) for name in tasks]
     (tmp_path / "listed.jsonl").write_text("\n".join([*map(json.dumps, lines), *odd, *more]))
@@ -54,6 +54,7 @@ def test_every_line_of_a_list_is_reported_and_copies_are_marked(toy: Any, tmp_pa
         assert f"It is a copy of the {kind}." in str(one["note"]), (name, one)
     for one in reports[len(copies) :]:
         assert not one["valid_submission"] and one["message"]
+        assert not re.search("Expecting|char |recursion", one["message"]), "words of the interpreter"
     assert "line 9 is malformed" in reports[len(copies)]["message"]
 
 

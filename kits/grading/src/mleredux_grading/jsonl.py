@@ -14,7 +14,7 @@ from mleredux._core.sandboxes.slots import machine
 from mleredux._core.stages.grade import Job, grade, score_in_children
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.files import submitted
-from mleredux.errors import MlereduxError, file_errors
+from mleredux.errors import MlereduxError, file_errors, file_fault
 from mleredux.models import Model, Report, Task, first_problem
 from mleredux.models.base import Problem, read_json
 from pydantic import ConfigDict, ValidationError
@@ -72,7 +72,7 @@ def read_jsonl(path: Path, *, lenient: bool = False) -> list[Listed]:
         try:
             listed.append(Listed.model_validate(read_json(line)).model_copy(update={"problem": None}))
         except (ValueError, RecursionError) as error:
-            problem = first_problem(error) if isinstance(error, ValidationError) else Problem("", str(error), line)
+            problem = first_problem(error) if isinstance(error, ValidationError) else Problem("", file_fault(error), line)
             malformed = MlereduxError(
                 f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
                 hint='A line looks like {"competition_id": "digits", "submission_path": "submission.csv"}.',
