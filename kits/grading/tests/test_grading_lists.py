@@ -41,7 +41,8 @@ def test_every_line_of_a_list_is_reported_and_copies_are_marked(toy: Any, tmp_pa
     for name, text in copies.items():
         (tmp_path / f"{name}.csv").write_text(text)
         lines.append({"competition_id": "toy", "submission_path": str(tmp_path / f"{name}.csv")})
-    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}', "[" * 100_000]
+    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}']
+    odd.append("[" * 100_000)
     tasks = ["nope", "../toy", "toy+nope"]
     more = [json.dumps({"competition_id": name, "submission_path": str(path)}) for name in tasks]
     (tmp_path / "listed.jsonl").write_text("\n".join([*map(json.dumps, lines), *odd, *more]))

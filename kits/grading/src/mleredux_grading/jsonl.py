@@ -72,9 +72,9 @@ def read_jsonl(path: Path, *, lenient: bool = False) -> list[Listed]:
         try:
             listed.append(Listed.model_validate(read_json(line)).model_copy(update={"problem": None}))
         except (ValueError, RecursionError) as error:
-            problem = first_problem(error) if isinstance(error, ValidationError) else Problem("", file_fault(error), line)
+            fault = first_problem(error) if isinstance(error, ValidationError) else Problem("", file_fault(error), line)
             malformed = MlereduxError(
-                f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
+                f"{path} line {number} is malformed: {fault.place or 'the line'}: {fault.message}.",
                 hint='A line looks like {"competition_id": "digits", "submission_path": "submission.csv"}.',
             )
             if not lenient:
