@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.stages.briefing import _write_script
 from mleredux._core.submissions import endpoint as module
 from mleredux._core.submissions import rate_limit
 from mleredux._core.submissions.endpoint import ValidationEndpoint
@@ -143,6 +147,48 @@ def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> 
     except FileNotFoundError:  # curl is not required of a machine; other tests ask the same without it
         pytest.skip("there is no curl here")
     assert json.loads(told.stdout)["valid"] is True, told
+
+
+def test_an_upload_that_stops_is_answered_and_the_next_one_is_not_delayed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a file that became shorter while it was sent."""
+    monkeypatch.setattr(module._Handler, "timeout", 0.5)
+    told = served.raw(b"POST /validate HTTP/1.1\r\nContent-Length: 99\r\n\r\nid,y\n", end=False)
+    assert b" 400 " in told.splitlines()[0] and b"The upload was interrupted." in told
+    assert served.post(GOOD)[1]["valid"] is True
+
+
+@pytest.mark.parametrize("client", ["curl", "python"])
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "missing", "link to a folder", "-", "link to a file"])
+def test_scripts_send_files_only(served: Served, tmp_path: Path, kind: str, client: str) -> None:
+    if client == "curl" and not shutil.which("curl"):
+        pytest.skip("there is no curl here")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link to a folder").symlink_to("folder")
+    (tmp_path / "mine.csv").write_bytes(GOOD)
+    (tmp_path / "link to a file").symlink_to("mine.csv")
+    _write_script(tmp_path, "validate", "Check a file.")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("curl" if client == "curl" else sys.executable, "cat"):
+        place = tools / (tool if tool in ("curl", "cat") else "python3")
+        place.write_text(f'#!/bin/sh\nexec {shutil.which(tool)} "$@"\n')
+        place.chmod(0o755)
+    done = subprocess.run(
+        ["/bin/sh", tmp_path / "validate.sh", "/dev/zero" if kind == "device" else kind],
+        cwd=tmp_path,
+        env={"PATH": str(tools), "MLEREDUX_VALIDATE_URL": served.endpoint.url},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    if kind == "link to a file":
+        assert (done.returncode, json.loads(done.stdout)["valid"]) == (0, True), done
+    else:
+        assert (done.returncode, done.stdout, done.stderr.count("is not a file.\n")) == (2, "", 1), done
+        assert served.recorded == []
 
 
 @pytest.mark.attack

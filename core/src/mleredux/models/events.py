@@ -168,6 +168,8 @@ class AgentFound(Payload):
     """Unix time of the start."""
     monotonic: float | None = None
     """When it was started, in seconds of the machine's monotonic clock."""
+    paused_before: float = 0.0
+    """Seconds for which the clocks of the run's earlier agents were paused."""
 
 
 class Notice(Payload):

@@ -144,6 +144,8 @@ class Attempts(Model):
     """Whether any agent was started."""
     monotonic: float | None = None
     """When the last agent was started, in seconds of the monotonic clock."""
+    paused_before: float = 0.0
+    """Seconds for which the clocks of earlier agents were paused."""
 
 
 class RunPlan(Model):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -178,7 +179,8 @@ CALL = """
 import json, os, pathlib, time, urllib.error, urllib.request
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 def call(text):
-    body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": text}]}).encode()
+    model = "silent" if text == "unanswered" else "priced"
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}]}).encode()
     try:
         urllib.request.urlopen(
             urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
@@ -218,6 +220,67 @@ def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monke
     assert (row["seconds"], row["paused_seconds"]) == (run.outcome.seconds, run.outcome.paused_seconds)
     used = record["report"]["ledger"]["llm"]
     assert row["tokens"] == used["prompt_tokens"] + used["completion_tokens"] > 0
+
+
+ENDINGS = {
+    "after a failed call": "call('hello'); call('overloaded'); time.sleep(1); call('overloaded')",
+    "during a call": "threading.Thread(target=call, args=('unanswered',), daemon=True).start(); time.sleep(1)",
+    "after both": "threading.Thread(target=call, args=('unanswered',), daemon=True).start(); call('overloaded')",
+    "at its limit": "call('overloaded'); time.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_pauses_end_with_the_agent(configured, tmp_path, monkeypatch, ending):
+    """Whatever calls do while the run ends, its ledger has the pauses that its clock had."""
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", f"{CALL}\nimport threading\n{ENDINGS[ending]}\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
+        config = tmp_path / "gateway.toml"
+        held = f'base_url = "http://127.0.0.1:{silent.getsockname()[1]}/v1"\n'
+        held += 'protocol = "openai"\nkey_env = "PLANTED_KEY"\n'
+        held += 'models = ["silent"]\ntimeout = 2\n'
+        config.write_text(f"{config.read_text()}\n[upstreams.silent]\n{held}")
+        said, _ = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "3s").communicate(timeout=120)
+    record = json.loads(said)
+    run = Run(Path(record["path"]))
+    paused = run.outcome.paused_seconds
+    assert paused == record["report"]["ledger"]["llm"]["outage_seconds"] == run.report.ledger.llm.outage_seconds
+    assert 0 <= paused <= run.outcome.seconds and (paused > 0) == ("overloaded" in ENDINGS[ending])
+
+
+def test_the_next_agent_of_a_run_gets_no_time_for_outages_before_its_start(configured, tmp_path, monkeypatch):
+    """Both programs are killed during the first agent's work, after an outage of three seconds."""
+    first_or_next = """
+noted = pathlib.Path(os.environ["MLEREDUX_OUTPUT_DIR"], "pid")
+if not pathlib.Path(FLAG).exists():
+    pathlib.Path(FLAG).touch()
+    for _ in range(6):
+        call("overloaded")
+        time.sleep(0.5)
+    call("hello")
+    noted.write_text(str(os.getpid()))
+    time.sleep(600)
+call("overloaded")
+time.sleep(1)
+call("hello")
+left = json.load(urllib.request.urlopen(os.environ["MLEREDUX_VALIDATE_URL"].replace("validate", "time")))
+print("left", left["seconds_left"], flush=True)
+time.sleep(60)
+"""
+    code = CALL + first_or_next.replace("FLAG", repr(str(tmp_path / "flag")))
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", code)
+    first = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "5s", "--sandbox", "process")
+    (noted,) = until(lambda: [path for path in (tmp_path / "runs").glob("*/output/pid") if path.read_text()])
+    first.kill()
+    first.communicate()
+    os.kill(int(noted.read_text()), signal.SIGKILL)
+    record = json.loads(program(tmp_path, "--resume", noted.parents[1].name).communicate(timeout=120)[0])
+    run = Run(Path(record["path"]))
+    assert (record["status"], run.outcome.limit) == ("timed_out", "time")
+    assert 1 <= run.outcome.paused_seconds < 2 and 5 <= run.outcome.working_seconds < 6.5
+    (left,) = re.findall(r"left (.+)", run.agent_log.read_text())
+    assert float(left) < 5, "the remaining time counts the pauses of this agent"
+    assert record["report"]["ledger"]["llm"]["outage_seconds"] >= 4, "the ledger counts those of all agents"
 
 
 SEARCH = (

@@ -85,10 +85,13 @@ def write_briefing(
             data="all public files; the test set's answers are not included" if isolated else "all public files",
             isolation="" if isolated else _text("not_isolated.md"),
         )
-        + (_dev_scores(task.inner, spec.limits.dev_scores, layout) if task.inner else "")
         + tool_lines(tools, layout.task)
         + (task.submission.execution.instructions(task) if task.submission.execution else "")
     )
+    if task.inner and spec.limits.dev_scores:
+        sample, number = task.inner.submission.sample, spec.limits.dev_scores
+        instructions += _text("dev_scores.md").format(layout=layout, sample=sample, number=number)
+        _write_script(folder, "score", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")
     texts = {"description": description, "instructions": instructions, "prompt": f"{instructions}\n{description}\n"}
     for name, text in texts.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
@@ -106,15 +109,8 @@ def write_briefing(
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     checks = "Check the format of a submission, by default the one in the output folder; no score is printed."
     _write_script(folder, "validate", f"{checks} Usage: validate.sh [FILE]")
-    if task.inner and spec.limits.dev_scores:
-        _write_script(folder, "score", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")
     if not (folder / "data").is_symlink():
         (folder / "data").mkdir(exist_ok=True)
-
-
-def _dev_scores(inner: Task, number: int, layout: Layout) -> str:
-    places = {"data": layout.data, "task": layout.task, "sample": inner.submission.sample}
-    return _text("dev_scores.md").format(**places, number=number) if number else ""
 
 
 def public_name(run: Run) -> str:

@@ -76,7 +76,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
         egress: Egress | None = None
 
         def paused() -> float:
-            return gateway.paused() if gateway is not None else 0.0
+            return gateway.paused() - run.log.state.attempts.paused_before if gateway is not None else 0.0
 
         try:
             snapshots = Snapshots(run, task.submission.file)
@@ -159,7 +159,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         handle.close()
         handle = None
         session.emit(Attempt(status="interrupted"))
-    adopted, begun = handle is not None, time.monotonic()
+    adopted, begun, paused = handle is not None, time.monotonic(), before.paused_before + session.paused()
     if handle is None:
         if before.unfinished:  # killed between the start and its record: an unknown agent may be running
             for _ in sandbox.sweep(launch.owner, lambda other: other != launch.run_id):
@@ -176,6 +176,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
             agent=launch.agent.id,
             started_at=handle.started_at,
             monotonic=time.monotonic(),
+            paused_before=paused,
         )
     )
     logs, disk = launch.log.parent, find_disk(launch.control_dir.parent)

@@ -143,7 +143,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
             attempts = so_far.attempts.model_copy(update={"unfinished": going_on, "outcome": outcome})
             return replace(so_far, attempts=attempts)
         case happened.AgentFound() as agent:
-            update = {"started": True, **({"monotonic": agent.monotonic} if agent.status == "started" else {})}
+            clock = {"monotonic": agent.monotonic, "paused_before": agent.paused_before}
+            update = {"started": True, **(clock if agent.status == "started" else {})}
             started = so_far.agent_started if agent.started_at is None else agent.started_at
             return replace(so_far, attempts=so_far.attempts.model_copy(update=update), agent_started=started)
         case happened.SubmissionKept(number=number, path=path, size=size):

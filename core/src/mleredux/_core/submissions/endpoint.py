@@ -161,12 +161,6 @@ class ValidationEndpoint:
                 for server in ready:
                     server.handle_request()
 
-    def admit(self) -> Verdict | None:
-        """Return None if another validation is allowed, else the refusal."""
-        if (wait := self.limit.take()) <= 0:
-            return None
-        return Verdict(valid=False, message=f"Too many validations; try again in {math.ceil(wait)} seconds.")
-
     def score(self, upload: Path | None) -> dict[str, Any]:
         """Return the score of an uploaded file with predictions for rows held back from the training data."""
         if self.scorer is None or upload is None:
@@ -251,8 +245,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if length is None:
             self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
             return
-        if refusal := self.endpoint.admit():  # before the body is stored anywhere
-            self._refuse(429, length, _answer(refusal))
+        if (wait := self.endpoint.limit.take()) > 0:  # before the body is stored anywhere
+            message = f"Too many validations; try again in {math.ceil(wait)} seconds."
+            self._refuse(429, length, _answer(Verdict(valid=False, message=message)))
             return
         if not length:
             self._reply(200, answer(None))
@@ -295,7 +290,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         with tempfile.TemporaryDirectory(prefix="mleredux-upload-", dir=self.endpoint.uploads) as folder:
             body = Path(folder) / "body"
             left = length
-            with body.open("wb", buffering=0) as file:
+            with body.open("wb", buffering=0) as file, contextlib.suppress(TimeoutError):
                 while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
                     if time.monotonic() > until:
                         raise _Broken(f"The upload took longer than {_UPLOAD_SECONDS} seconds.")

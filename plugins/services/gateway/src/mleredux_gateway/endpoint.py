@@ -230,5 +230,4 @@ def _warn(run: Run, sentence: str) -> None:
 
 
 def _record_exhausted(run: Run, budget: str) -> None:
-    limit = getattr(run.spec.limits, budget)
-    run.emit(GatewayUse(status="exhausted", budget=budget, limit=limit))
+    run.emit(GatewayUse(status="exhausted", budget=budget, limit=getattr(run.spec.limits, budget)))

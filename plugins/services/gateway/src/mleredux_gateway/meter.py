@@ -136,6 +136,7 @@ class Meter:
         self._sum = _Totals()
         self._changed = asyncio.Condition()
         self.outages = Outages(limits.time_limit)
+        self._paused = 0.0
 
     async def admit(self, demand: Demand, price: Price | None, host: str = "") -> Ticket:
         """Reserve budget for a call.
@@ -245,11 +246,12 @@ class Meter:
         counted = {name: value for name, value in vars(self._sum).items() if name in LlmUse.model_fields}
         listed = {name: tuple(counted[name]) for name in ("models", "hosts", "price_tables")}
         cost = None if self._sum.unpriced else round(self._sum.cost_usd, 9)
-        return LlmUse(**{**counted, **listed, "cost_usd": cost, "outage_seconds": self.paused()})
+        return LlmUse(**{**counted, **listed, "cost_usd": cost, "outage_seconds": self._paused})
 
     def paused(self) -> float:
         """Return the number of seconds for which the run's clock has been paused because providers were down."""
-        return round(self.outages.seconds(time.monotonic()), 3)
+        self._paused = round(self.outages.seconds(time.monotonic()), 3)
+        return self._paused
 
     def left(self) -> dict[str, Any]:
         """Return usage and limit of each budget, for the agent."""

@@ -14,8 +14,7 @@ from mleredux_gateway.record import CALLS, FOLDER, read_calls
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
     [exported] = runs
-    path = exported.run.path / FOLDER / CALLS
-    calls = sorted(read_calls(path), key=lambda call: int(call["call"]))
+    calls = sorted(read_calls(exported.run.path / FOLDER / CALLS), key=lambda call: int(call["call"]))
     answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("response") is not None]
     rules = [
         {"name": f"call-{number}", "when": {"calls": number}, "reply": reply_of(call)}

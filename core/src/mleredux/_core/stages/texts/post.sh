@@ -1,6 +1,10 @@
 #!/bin/sh
 # @PURPOSE@
 url="${MLEREDUX_@NAME@_URL:-http://localhost:5000/@PLACE@}"
+if [ $# -gt 0 ] && [ ! -f "$1" ]; then
+    echo "$1 is not a file." >&2
+    exit 2
+fi
 if command -v curl >/dev/null 2>&1; then
     if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi
     exec curl -sS -X POST "$url"
