@@ -9,15 +9,7 @@ from pydantic import Field
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 
-LeakKind = Literal[
-    "copy",
-    "noisy_copy",
-    "target_encoding",
-    "future_value",
-    "id_order",
-    "interaction",
-    "duplicate_rows",
-]
+LeakKind = Literal["copy", "noisy_copy", "target_encoding", "future_value", "id_order", "interaction", "duplicate_rows"]
 
 
 class Mitigation(Part):

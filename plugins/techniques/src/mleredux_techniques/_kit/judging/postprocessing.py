@@ -106,14 +106,16 @@ def _sigmoid(known: Known, predictions: Array, penalty: float = 1.0) -> Array:
 
 
 def _isotonic(known: Known, predictions: Array) -> Array:
-    from sklearn.isotonic import IsotonicRegression
+    from scipy.optimize import isotonic_regression
+    from scipy.stats import rankdata
 
     columns = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # predictions may be uninformative
-        for code in range(predictions.shape[1]):
-            tool = IsotonicRegression(out_of_bounds="clip", increasing="auto")
-            columns.append(tool.fit(known.predicted[:, code], known.codes == code).predict(predictions[:, code]))
+    for code, given in enumerate(known.predicted.T.round(12)):
+        places, place, sizes = np.unique(given, return_inverse=True, return_counts=True)
+        right = (known.codes == code).astype(float)
+        rising = bool((rankdata(given) - (len(given) + 1) / 2) @ right >= 0)  # the sign of their rank correlation
+        fitted = isotonic_regression(np.bincount(place, right) / sizes, weights=sizes, increasing=rising).x
+        columns.append(np.interp(predictions[:, code], places, fitted))
     return _normalised(np.maximum(np.column_stack(columns), LEAST))
 
 
