@@ -66,6 +66,21 @@ def test_a_run_of_someone_else_is_read_without_waiting_and_without_other_files(
     assert list(store.ids()) == [good.id]
 
 
+@pytest.mark.parametrize("kind", [kind for kind in IRREGULAR if kind not in NOT_READ])
+@pytest.mark.parametrize("folder", [".", "logs", "submissions"])
+def test_lists_show_at_once_that_a_run_is_refused_and_that_it_no_longer_is(
+    store: RunStore, folder: str, kind: str
+) -> None:
+    run = store.create(PLAN, NOWHERE)
+    assert [row["status"] for row in store.rows()] == ["queued"]
+    IRREGULAR[kind](run.path / folder / "added")
+    with pytest.raises(MlereduxError, match="added is a link or a device"):
+        store.get(run.id)
+    assert [row["status"] for row in store.rows()] == ["damaged"]
+    (run.path / folder / "added").unlink()
+    assert [row["status"] for row in store.rows()] == ["queued"]
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.attack
 def test_a_document_whose_values_would_fill_the_memory_is_refused_before_it_is_parsed(

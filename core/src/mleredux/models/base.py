@@ -73,7 +73,7 @@ def parse(content: bytes, max_marks: int = MAX_MARKS) -> Any:
     Raises:
         ValueError: The document is not JSON, is nested too deeply, or has too many values.
     """
-    if count_marks(content) > max_marks:
+    if len(content) > max_marks and count_marks(content) > max_marks:  # counting takes time, even for few
         raise ValueError("it has too many values")
     try:
         return from_json(content, allow_inf_nan=False)

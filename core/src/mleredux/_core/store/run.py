@@ -183,9 +183,8 @@ class Run:
         Runs that are queued, held, or submitted to an executor are not executed by a process on this machine.
         """
         waits = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
-        if self.state.final or waits or self.alive:
-            return str(self.state)
-        return str(self.state) if self.state.final else INTERRUPTED  # it may have ended in the meantime
+        known = self.state.final or waits or self.alive or self.state.final  # it may have ended in the meantime
+        return str(self.state) if known else INTERRUPTED
 
     def ask_to_cancel(self) -> None:
         """Ask the process that executes the run, now or later, to stop."""

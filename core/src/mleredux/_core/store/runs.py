@@ -28,7 +28,7 @@ _COLUMNS = (
     "percentile, started_at, seconds, paused_seconds, tokens, cost_usd, message, curve"
 )
 _PLANNED = ("task", "agent", "seed", "sandbox", "experiment", "arm")
-_ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
+_ALL_COLUMNS = f"{_COLUMNS}, stamp"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
 """Replaces the task's name in the id of a run whose task is obfuscated."""
@@ -179,7 +179,7 @@ class RunStore:
         `status` is `interrupted` if a run has not ended and its process is dead. `curve` is the score over time,
         `[[seconds, score], …]`, with at most 24 versions.
 
-        Rows that are missing, or older than their run's event log, are refreshed; `most` limits this to that many of
+        Rows that are missing, or older than their run's files, are refreshed; `most` limits this to that many of
         the newest runs, and `behind` counts the rest. An index that can't be read is rebuilt, and one that can't be
         written is ignored.
         """
@@ -265,18 +265,16 @@ class RunStore:
                 yield database
 
     def _fresh_rows(self, most: int | None) -> list[dict[str, Any]]:
-        """Return all rows, after renewing those older than their run's event log, or only the newest such rows."""
+        """Return all rows, after renewing those older than their run's files, or only the newest such rows."""
         self.behind = 0
         if not self.path.is_dir():
             return []
         with self._index() as database:
-            known, there, stale = dict(database.execute("SELECT id, log_bytes FROM runs").fetchall()), set(), []
+            known, there, stale = dict(database.execute("SELECT id, stamp FROM runs").fetchall()), set(), []
             for name in os.listdir(self.path):  # noqa: PTH208 (ten thousand of them)
-                size = self._log_bytes(name)
-                current = name in known and known[name] == size
-                if (current and size) or self._has_run(name):
+                if (stamp := self._stamp(name)) == known.get(name) or self._has_run(name):
                     there.add(name)
-                    stale += [] if current else [name]
+                    stale += [] if stamp == known.get(name) else [name]
             if most is not None and len(stale) > most:
                 self.behind, stale = len(stale) - most, sorted(stale, reverse=True)[:most]
             if stale or known.keys() - there:
@@ -304,15 +302,19 @@ class RunStore:
         """Return whether a folder contains a run, or a damaged one; names that are not text never belong to runs."""
         return name.isprintable() and os.path.lexists(f"{self.path}/{name}/run.json")
 
-    def _log_bytes(self, name: str) -> int:
-        with contextlib.suppress(OSError):
-            return os.stat(f"{self.path}/{name}/events.jsonl").st_size  # noqa: PTH116 – for ten thousand runs at once
-        return 0
+    def _stamp(self, name: str) -> str:
+        """Return a text that changes if a run gains events, or files in the folders whose links `Run` refuses."""
+        stamp = ""
+        for part in ("events.jsonl", "", "logs", "submissions"):
+            with contextlib.suppress(OSError):
+                status = os.stat(f"{self.path}/{name}/{part}")  # noqa: PTH116 – for ten thousand runs at once
+                stamp += f"{part} {status.st_size} {status.st_mtime_ns} "
+        return stamp
 
     def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
         """Return the row of a run for the index; for a run that can't be read, the row states only that."""
-        log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # read first: newer events make it stale
-        row = dict.fromkeys(_ALL_COLUMNS.split(", ")) | {"id": name, "updated_at": now, "log_bytes": log_bytes}
+        stamp, now = self._stamp(name), datetime.now(UTC).isoformat()  # read first: newer events make it stale
+        row = dict.fromkeys(_ALL_COLUMNS.split(", ")) | {"id": name, "updated_at": now, "stamp": stamp}
         try:
             run = run or Run(self.path / name)
             row |= {field: getattr(run.spec, field) for field in _PLANNED}
