@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from mleredux_gateway.meter import GAP, Outages
 from mleredux_support.imports import lazily
 
 anthropic = lazily("anthropic")
@@ -123,3 +124,22 @@ def test_without_a_budget_requests_are_forwarded_unchanged(opened, upstream):
     agent = opened(llm_calls=5)
     agent.say(temperature=0.5)
     assert upstream.calls[-1].body == {"model": "priced", "messages": [HELLO], "temperature": 0.5}
+
+
+def test_no_agent_prolongs_its_run_without_limit():
+    outages = Outages(most=300)
+    outages.note(0, 1, down=True)
+    outages.note(2, 3, down=True)
+    assert outages.seconds(3) == 3 and outages.seconds(5) == 5
+    assert outages.seconds(3000) == 3 + GAP, "other work after a failed call is no pause"
+    outages.note(3000, 3001, down=False)
+    assert outages.seconds(9999) == 3 + GAP, "a successful call ends the pause"
+    outages.note(9999, 99_999, down=True)
+    assert outages.seconds(10**6) == 300
+
+
+def test_calls_at_the_same_time_pause_the_clock_once():
+    outages = Outages(most=300)
+    for began, ended in ((0, 10), (1, 10), (2, 11)):
+        outages.note(began, ended, down=True)
+    assert outages.seconds(11) == 11

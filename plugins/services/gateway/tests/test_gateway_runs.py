@@ -9,15 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from mleredux._core.store import Run, RunStore
-from mleredux_gateway.meter import GAP, Outages
 from mleredux_rollout import check_rollout
 from mleredux_support.server import ServerProcess
 from mleredux_testing.launches import wait_for
@@ -72,27 +69,19 @@ def program(home: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*start, *arguments, *folders, "--json"], stdout=subprocess.PIPE, text=True)
 
 
-def until(there: Any) -> Any:
-    end = time.monotonic() + 60
-    while not (found := there()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-    return found
-
-
 def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(configured, upstream, tmp_path):
     before = len(upstream.calls)
     first = program(tmp_path, "toy", "--agent", "asker", "--llm-calls", "8", "--llm-cost", "1")
     try:
-        (log,) = until(lambda: list((tmp_path / "runs").glob("*/logs/agent.log")))
-        until(lambda: log.read_text().count("200") >= 3)
+        (log,) = wait_for(lambda: list((tmp_path / "runs").glob("*/logs/agent.log")), 60)
+        assert wait_for(lambda: log.read_text().count("200") >= 3, 60)
     finally:
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         assert first.stdout is not None
         first.stdout.close()
     run_id = log.parents[1].name
-    until(lambda: "-1" in log.read_text())
+    assert wait_for(lambda: "-1" in log.read_text(), 60)
     second = program(tmp_path, "--resume", run_id)
     said, _ = second.communicate(timeout=120)
     record = json.loads(said)
@@ -270,7 +259,8 @@ time.sleep(60)
     code = CALL + first_or_next.replace("FLAG", repr(str(tmp_path / "flag")))
     monkeypatch.setattr(sys.modules[__name__], "SCRIPT", code)
     first = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "5s", "--sandbox", "process")
-    (noted,) = until(lambda: [path for path in (tmp_path / "runs").glob("*/output/pid") if path.read_text()])
+    pids = (tmp_path / "runs").glob
+    (noted,) = wait_for(lambda: [path for path in pids("*/output/pid") if path.read_text()], 60)
     first.kill()
     first.communicate()
     os.kill(int(noted.read_text()), signal.SIGKILL)
@@ -344,25 +334,6 @@ def test_on_a_server_the_clock_pauses_and_development_scores_are_counted(configu
 
 def _ended(shown):
     return shown if shown["status"] in ("done", "failed", "timed_out", "cancelled") else None
-
-
-def test_no_agent_prolongs_its_run_without_limit():
-    outages = Outages(most=300)
-    outages.note(0, 1, down=True)
-    outages.note(2, 3, down=True)
-    assert outages.seconds(3) == 3 and outages.seconds(5) == 5
-    assert outages.seconds(3000) == 3 + GAP, "other work after a failed call is no pause"
-    outages.note(3000, 3001, down=False)
-    assert outages.seconds(9999) == 3 + GAP, "a successful call ends the pause"
-    outages.note(9999, 99_999, down=True)
-    assert outages.seconds(10**6) == 300
-
-
-def test_calls_at_the_same_time_pause_the_clock_once():
-    outages = Outages(most=300)
-    for began, ended in ((0, 10), (1, 10), (2, 11)):
-        outages.note(began, ended, down=True)
-    assert outages.seconds(11) == 11
 
 
 def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_starts(tmp_path, monkeypatch):
