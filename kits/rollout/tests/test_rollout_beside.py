@@ -72,6 +72,22 @@ def test_any_name_of_a_file_is_recognized(
 
 
 CASES: dict[str, tuple[dict[str, str], set[str]]] = {
+    "comments of shells name nothing": (
+        {
+            "solve.sh": "# replaces b.py\n#!/x c.sh\n  ## and c.sh\necho '#' d.txt\n",
+            "b.py": "",
+            "c.sh": "",
+            "d.txt": "",
+        },
+        {"solve.sh", "c.sh", "d.txt"},
+    ),
+    "comments of R name nothing": (
+        {"solve.R": "# like util.R\nsource('own.R')\n", "util.R": "", "own.R": ""},
+        {"solve.R", "own.R"},
+    ),
+    "settings have no comments": ({"solve.py": "open('a.txt')", "a.txt": "# b.txt\n", "b.txt": ""}, {"*"}),
+    "a text of Python is no comment": ({"solve.py": "TITLE = '# Title'\nopen('b.txt')", "b.txt": ""}, {"*"}),
+    "a module of Cython": ({"solve.py": "import pyximport, fast", "fast.pyx": ""}, {"*"}),
     "make reads its file": ({"solve.sh": "make all", "Makefile": "all:\n\tpython fit.py", "fit.py": ""}, {"*"}),
     "make from Python": ({"solve.py": "run(['make', '-j2'])", "makefile": "", "Makefile.bak": ""}, {"makefile"}),
     "a module in a Makefile": (

@@ -23,6 +23,7 @@ _OMITTED = (
     "{name} next to {script} is left out: with a script, only programs, and files and folders of up to 1 MB that it "
     "names are copied. Specify the folder as the agent to include everything."
 )
+_MODULES = (".py", ".pyx", ".so")
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".r", ".jl", ".pl", ".rb", ".js", ".lua")
 _MAX_SETTINGS = 64 << 10
 """Maximum size in bytes of a file that is not a program, and may name other files."""
@@ -37,6 +38,8 @@ _MAGIC = re.compile(r"(?m)^([ \t]*)(?:[%!?]|[\w ,.*\[\]]+=[ \t]*[%!]|.*\?[ \t]*$
 """A line that only IPython understands: `!ls`, `files = !ls`, `%time f()`, `f?`."""
 _CELL_MAGIC = re.compile(r"\s*%%(?!(?:time|timeit|capture|prun)\b)")
 """The start of a notebook cell that is not Python."""
+_COMMENT = re.compile(r"(?m)^[ \t]*#+[ \t].*$")
+"""A line of a program that is a comment in most languages without a parser here, such as shells, R and Perl."""
 _LOADERS = ("import_module", "__import__", "run_path", "run_module", "spec_from_file_location", "iter_modules")
 _FINDERS = ("resolve_name", "locate", "find_spec", "import_string", "load_source", "SourceFileLoader")
 """Functions that are also called for other purposes than to load a module that is next to the program."""
@@ -146,7 +149,7 @@ def _names(needs: _Needs, beside: dict[str, Path]) -> tuple[set[str], set[str]]:
             named = needs.mentions(name) and (any(modules) or _has_inputs(path, needs))
         else:
             is_program = path.suffix.lower() in _PROGRAMS
-            wanted = path.suffix in (".py", ".so") and (name.partition(".")[0] in needs.modules or needs.unclear)
+            wanted = path.suffix in _MODULES and (name.partition(".")[0] in needs.modules or needs.unclear)
             named = needs.mentions(name) and _is_input(path) and (is_program or path.stat().st_size <= MAX_NAMED)
         if wanted or named:
             matches.add(name)
@@ -188,7 +191,8 @@ def _needs_of(program: Path, depth: int) -> _Needs:
         is_program = program.suffix.lower() in _PROGRAMS or data.startswith((b"#!", b"\xef\xbb\xbf#!"))
         if b"\0" in data or (len(data) > _MAX_SETTINGS and not is_program):
             return _Needs()
-        return _of_text(data.decode("utf-8", "replace"), is_program=is_program)
+        text = data.decode("utf-8", "replace")
+        return _of_text(_COMMENT.sub("", text) if is_program else text, is_program=is_program)
     cells, needs = code_cells(program.name, data), _Needs()
     if program.suffix == ".ipynb":
         parts = [_split(cell) for cell in cells]

@@ -173,10 +173,9 @@ def reproduce(
     reference = f"{SCHEME}{run.path.resolve()}#{quote(entry or '')}"
     spec = run.spec
     [planned] = plan(Request.single(spec.task, reference, sandbox=spec.sandbox, seed=spec.seed), catalogue)
-    data = DataStore(spec.data_dir)
     again = store.create(planned, spec.data_dir)
     write_code(final_code(run), again.output_dir / "code")
-    Pipeline(store, catalogue, data, progress=progress).execute([again])
+    Pipeline(store, catalogue, DataStore(spec.data_dir), progress=progress).execute([again])
     result = {"run": run.id, "repetition": again.id, "entry": unquote(planned.agent.rpartition("#")[2]) or spec.agent}
     result |= _verdict(run, again, tolerance)
     write_atomically(run.path / PATH, json.dumps(result, indent=1) + "\n")

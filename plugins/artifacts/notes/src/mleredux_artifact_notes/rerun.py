@@ -58,9 +58,8 @@ def entry_point(run: Run) -> tuple[str, bool]:
     if PREDICT in files:
         return PREDICT, True
     books = [name for name in files if name.endswith(".ipynb")]
-    if len(books) == 1 and not any(name.endswith(".py") for name in files):
-        return books[0], False
-    return entry_of(files), False
+    only_book = len(books) == 1 and not any(name.endswith(".py") for name in files)
+    return books[0] if only_book else entry_of(files), False
 
 
 def copy_programs(run: Run, output: Path, entry: str) -> str:

@@ -290,5 +290,4 @@ def _standard_error(trial: Trial, report: Report, restored: Path) -> float:
     """Return the standard error of the score: the larger of the submission's and the repetition's."""
     trial.report("estimating the standard error of the score")
     errors = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
-    known = [error for error in errors if error is not None]
-    return max(known) if known else UNKNOWN * abs(report.score or 0.0)
+    return max((error for error in errors if error is not None), default=UNKNOWN * abs(report.score or 0.0))
