@@ -76,9 +76,8 @@ def revoke_token(token_id: str, caller: AnyCaller, request: Request, service: Cu
 
 
 def _may_revoke(caller: Caller, token: Token) -> bool:
-    if caller.all_projects or token.id == caller.token_id:
-        return True
-    return token.user_id == caller.user_id and caller.bound_to in (None, token.project_id)
+    own = token.user_id == caller.user_id and caller.bound_to in (None, token.project_id)
+    return caller.all_projects or token.id == caller.token_id or own
 
 
 def _owner(session: Session, caller: Caller, name_or_id: str | None) -> User:

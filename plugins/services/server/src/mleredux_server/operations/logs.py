@@ -145,5 +145,4 @@ def _is_no_duplicate(record: logging.LogRecord) -> bool:
 
 
 def _thread_died(died: threading.ExceptHookArgs) -> None:
-    name = died.thread.name if died.thread is not None else None
-    structlog.get_logger().error("a thread died", thread=name, exc_info=died.exc_value)
+    structlog.get_logger().error("a thread died", thread=getattr(died.thread, "name", None), exc_info=died.exc_value)

@@ -138,6 +138,8 @@ def of_error(error: Exception) -> Problem:
             hint = "Try again in a moment; nothing was changed."
             can = "read-only now" if _code(error) in (sqlite3.SQLITE_READONLY, "25006") else "not responding"
             return Problem("unavailable", f"The database is {can}.", hint=hint, headers={"Retry-After": "1"})
+        case OSError() if error.errno == errno.EROFS:
+            return Problem("unavailable", "The server's disk is read-only.", hint="Contact the server administrator.")
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "Contact the server administrator, or delete runs."
             return Problem("no-space", "The server's disk is full; nothing was changed.", hint=hint)
@@ -152,7 +154,7 @@ def install(app: FastAPI) -> None:
             invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
         )
         if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            problem.headers["Allow"] = _allowed(app, request.url.path, problem.headers.get("allow", "GET"))
+            problem.headers["Allow"] = _allowed(app, request.url.path, problem.headers.get("Allow", "GET"))
         if problem.status >= 500:
             known = isinstance(error, StoreError)
             _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
