@@ -232,3 +232,24 @@ def test_a_tool_that_fails_gives_no_gpu_and_a_sentence(
         assert why.startswith("No GPU is used: nvidia-smi fails (") and "\n" not in why and "(GPU-1" not in why
         with pytest.raises(SandboxError, match="nvidia-smi fails"):
             Slots(tmp_path).fit(Limits(cpus=0.1, memory_mb=64, gpus=1))
+
+
+def test_a_slot_is_released_once_the_ledger_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """A program that lives on, such as a server's worker, must not hold the slots of ended runs."""
+    pool = Slots(tmp_path, HAS)
+    with pool.hold("first", limits(cpus=2), lambda: False):
+        write, read_only = slots.write_atomically, [True]
+
+        def refuse(path: Path, content: bytes) -> None:
+            if read_only:
+                raise OSError(30, "Read-only file system")
+            write(path, content)
+
+        monkeypatch.setattr(slots, "write_atomically", refuse)
+    assert [slot.run for slot in pool.held()] == ["first"]
+    read_only.clear()
+    until(lambda: not pool.held())
+    with pool.hold("second", limits(cpus=2), lambda: False) as slot:
+        assert slot is not None

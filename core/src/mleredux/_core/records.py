@@ -41,7 +41,11 @@ def listed(
         for entry in catalogue.entries(kind).values()
         if chosen is None or entry.id in chosen
     ]
-    rows += [_technique_task(catalogue, name) for name in sorted(chosen or ()) if "@" in name]
+    for name in (name for name in sorted(chosen or ()) if "@" in name):
+        from mleredux._core.plugins.summaries import check_and_summarise
+
+        plugin = catalogue.entries("techniques")[name.partition("@")[0].partition("+")[0]].plugin.name
+        rows.append({**check_and_summarise("tasks", catalogue.task(name)), "plugin": plugin})
     if category is not None:
         rows = [row for row in rows if str(row.get("category", "")).lower() == category.lower()]
     if kind == "agents":
@@ -50,14 +54,6 @@ def listed(
         installed = catalogue.capabilities()
         rows = [{**row, "sandboxes": fitting(needs_from(row), installed)} for row in rows]
     return rows if technique is None else _applicable_tasks(catalogue, technique, rows)
-
-
-def _technique_task(catalogue: Catalogue, name: str) -> Record:
-    """Return the row of a technique task."""
-    from mleredux._core.plugins.summaries import check_and_summarise
-
-    plugin = catalogue.entries("techniques")[name.partition("@")[0].partition("+")[0]].plugin.name
-    return {**check_and_summarise("tasks", catalogue.task(name)), "plugin": plugin}
 
 
 def task_record(task: Task, *, obfuscated: bool = False) -> Record:

@@ -62,6 +62,9 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
     by_sandbox = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     # Runs do not need executors, so their findings are not required.
     by_executor = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
+    names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
+    by_command = checked(names, lambda name: catalogue.get("commands", name).callback())
+    of_plugins = [(name.removeprefix("doctor "), findings) for name, findings in zip(names, by_command, strict=True)]
     return [
         *_python(),
         *_plugins(catalogue),
@@ -71,7 +74,7 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
         *_disk("data", data.path, "--data-dir"),
         _prepared(data),
         _memory(),
-        *_own(catalogue),
+        *(Diagnosis(area, finding) for area, findings in of_plugins for finding in findings),
     ]
 
 
@@ -161,11 +164,3 @@ def _memory() -> Diagnosis:
     if broken := None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]:
         message, remedy = f"{message} {broken}", "Repair the driver, or name the devices in MLEREDUX_GPUS."
     return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB and not broken, message, remedy))
-
-
-def _own(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of the commands `doctor AREA` that plugins add."""
-    names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
-    by_command = checked(names, lambda name: catalogue.get("commands", name).callback())
-    pairs = zip(names, by_command, strict=True)
-    return [Diagnosis(name.removeprefix("doctor "), finding) for name, findings in pairs for finding in findings]

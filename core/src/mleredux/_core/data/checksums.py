@@ -83,7 +83,8 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
         memory: A JSON file that caches checksums, so that unchanged files (same size, modification time and inode) are
             not read again. It need not exist; if it can't be written, nothing is cached.
     """
-    known = _remembered(memory)
+    content = read_record(memory) if memory else {}
+    known = {name: entry for name, entry in content.items() if isinstance(entry, list) and len(entry) == 4}
     now: dict[str, list[Any]] = {}
     for name in published:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -132,11 +133,6 @@ def _digest_folder(folder: Path, name: str, digest: hashlib._Hash) -> None:
 def _identity(path: Path) -> list[Any]:
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ino]
-
-
-def _remembered(memory: Path | None) -> dict[str, list[Any]]:
-    content = read_record(memory) if memory else {}
-    return {name: entry for name, entry in content.items() if isinstance(entry, list) and len(entry) == 4}
 
 
 def published_digests(task: Task) -> dict[str, str]:

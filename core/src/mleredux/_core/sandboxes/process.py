@@ -79,7 +79,9 @@ class ProcessSandbox:
             data.rmdir()
             data.symlink_to(launch.data_dir.resolve(), target_is_directory=True)
         base = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        base["PATH"] = os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"])
+        folder = Path(launch.built.reference).parent
+        programs = plain_path(folder.parents[1]) / folder.parent.name / folder.name  # the interpreter, by a plain name
+        base["PATH"] = os.pathsep.join([str(programs), "/usr/local/bin", "/usr/bin", "/bin"])
         base["PYTHONUNBUFFERED"] = "1"
         scratch = str(_scratch(launch))
         places = {"HOME": scratch, "TMPDIR": scratch, "PWD": str(plain_path(launch.output_dir))}
@@ -125,13 +127,6 @@ def _served_here(
 
 def _scratch(launch: Launch) -> Path:
     return plain_path(launch.scratch_dir, SOCKETS)
-
-
-def _programs(launch: Launch) -> Path:
-    """Return the interpreter's folder under a plain name for its environment, which the interpreter finds by its own
-    path."""
-    folder = Path(launch.built.reference).parent
-    return plain_path(folder.parents[1]) / folder.parent.name / folder.name
 
 
 def _command(launch: Launch, environment: dict[str, str]) -> list[str]:

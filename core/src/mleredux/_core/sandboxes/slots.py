@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -160,8 +161,17 @@ class Slots:
             yield slot
         finally:
             if slot is not None:
-                with self._ledger() as held:
-                    held[:] = [other for other in held if other != slot]
+                self._release(slot)
+
+    def _release(self, slot: Slot, seconds: float = 0.0) -> None:
+        """Release a slot after some seconds; while the ledger can't be written, try again in the background, since this
+        process may live for a long time."""
+        time.sleep(seconds)
+        try:
+            with self._ledger() as held, contextlib.suppress(ValueError):
+                held.remove(slot)
+        except OSError:
+            threading.Thread(target=self._release, args=(slot, 1.0), daemon=True).start()
 
     def held(self) -> list[Slot]:
         """Return the slots in use."""

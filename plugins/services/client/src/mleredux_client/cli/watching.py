@@ -79,7 +79,9 @@ class Watch:
                         f"{error.detail} Stopped watching after {PATIENCE / 60:.0f} minutes.",
                         hint="The runs continue on the server; see `mleredux runs`.",
                     ) from error
-                self._show_outage()
+                for run_id, run in self.runs.items():
+                    if run["status"] not in FINAL:
+                        self._progress.update(run_id, "the server does not respond; trying again")
             pause = _SOON if time.monotonic() - began < _GRACE else _LATER
             if cancelling:
                 time.sleep(pause)
@@ -101,11 +103,6 @@ class Watch:
     def _get(self, run_id: str) -> dict[str, Any]:
         run: dict[str, Any] = self._there.get(f"/v1/runs/{run_id}")
         return run
-
-    def _show_outage(self) -> None:
-        for run_id, run in self.runs.items():
-            if run["status"] not in FINAL:
-                self._progress.update(run_id, "the server does not respond; trying again")
 
     def _follow(self, run_id: str) -> None:
         """Copy a log to stderr as it grows."""
