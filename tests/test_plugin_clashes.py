@@ -206,3 +206,60 @@ def test_a_plugin_that_is_requested_again_is_in_no_clash(
     sample = next(data.glob("digits/prepared/public/sample*"))
     ended = mle(site, "--plugin", again, "grade", str(sample), "digits", "--data-dir", str(data), "--json")
     assert json.loads(ended.stdout)["note"] is None, ended.stderr
+
+
+@pytest.mark.parametrize("hides", ["mleredux", ""])
+@pytest.mark.parametrize("name", ["mleredux-graders", "Mleredux.Graders"])
+@pytest.mark.attack
+def test_a_distribution_of_a_known_name_in_another_folder_is_stated(
+    tmp_path: Path, data: Path, name: str, hides: str
+) -> None:
+    """Python uses only the first on its path, whether or not it has the plugin."""
+    site = Site(tmp_path / "site")
+    site.install("mleredux_other", EVIL, entry="graders", distribution=name, group=hides)
+    sentence = f"is shadowed by {name} 1.2 in {site.path.resolve()}, which is used instead; uninstall one."
+    ended = graded(site, data, "--json")
+    if hides:
+        report = json.loads(ended.stdout)
+        assert sentence in report["note"] and report["note"].count("is shadowed by") == 1
+    else:
+        assert ended.returncode != 0 and sentence in " ".join(ended.stderr.split())
+    listed = mle(site, "plugins", "--json")
+    rows = [plugin for plugin in json.loads(listed.stdout) if sentence in " ".join(plugin["errors"])]
+    assert rows and all(row["state"] == "failed" for row in rows)
+    shown = mle(site, "plugins")
+    assert " ".join(shown.stderr.split()).count(sentence) == 1
+
+
+def test_one_distribution_on_the_path_twice_shadows_nothing(tmp_path: Path, data: Path) -> None:
+    site = Site(tmp_path / "site")
+    site.install("panel", GOOD.format(name="panel"))
+    (tmp_path / "link").symlink_to(site.path)
+    site.path = Path(f"{site.path}{os.pathsep}{tmp_path / 'link'}")
+    command = [sys.executable, "-m", "mleredux", "plugins"]
+    listed = subprocess.run(command, env=environment_of(site), capture_output=True, text=True, timeout=600)
+    assert "panel" in listed.stdout and "shadowed" not in listed.stderr
+
+
+def test_a_plugin_name_of_two_distributions_is_reported_once(tmp_path: Path) -> None:
+    site = Site(tmp_path / "site")
+    for name in ("first", "second"):
+        site.install(name, GOOD.format(name=name), entry="panel")
+    assert " ".join(mle(site, "plugins").stderr.split()).count("plugin name 'panel' is claimed by") == 1
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+@pytest.mark.attack
+def test_what_grades_lists_is_not_replaced_by_another_distribution(tmp_path: Path, data: Path, name: str) -> None:
+    site = Site(tmp_path / "site")
+    code = "def grade(*_, **__):\n    raise SystemExit('gold')\n"
+    site.install(name, code, entry="grade_jsonl", group="mleredux.api")
+    info = site.path / f"{name}-1.2.dist-info/entry_points.txt"
+    info.write_text(info.read_text().rstrip() + ":grade\n")
+    rows = tmp_path / "rows.jsonl"
+    sample = next(data.glob("digits/prepared/public/sample*"))
+    rows.write_text(json.dumps({"competition_id": "digits", "submission_path": str(sample)}) + "\n")
+    ended = mle(site, "grade", "--jsonl", str(rows), "--data-dir", str(data), "-o", str(tmp_path / "out"))
+    error = " ".join(ended.stderr.split())
+    assert ended.returncode == 1 and "More than one installed package grades lists of submissions." in error, error
+    assert name in error and "gold" not in error + ended.stdout

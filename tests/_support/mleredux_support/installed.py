@@ -41,14 +41,24 @@ class Site:
         self.path = path
         path.mkdir()
 
-    def install(self, name: str, code: str, *, entry: str | None = None) -> None:
+    def install(
+        self,
+        name: str,
+        code: str,
+        *,
+        entry: str | None = None,
+        distribution: str | None = None,
+        group: str = "mleredux",
+    ) -> None:
+        """Write a package and its distribution; a group without a name has no entry points."""
         package = self.path / name
         package.mkdir()
         (package / "__init__.py").write_text(code)
-        info = self.path / f"{name}-1.2.dist-info"
+        info = self.path / f"{(distribution or name).replace('-', '_')}-1.2.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-        (info / "entry_points.txt").write_text(f"[mleredux]\n{entry or name} = {name}\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution or name}\nVersion: 1.2\n")
+        if group:
+            (info / "entry_points.txt").write_text(f"[{group}]\n{entry or name} = {name}\n")
 
     def good(self, name: str) -> None:
         self.install(name, GOOD.format(name=name))
@@ -60,8 +70,8 @@ class Site:
 
     def python(self, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         # Without the distributions of this environment: only ours, and click, pluggy and pydantic from the same folder.
-        ours = "import sys, importlib_metadata as metadata; real = metadata.entry_points\n"
-        ours += "metadata.entry_points = lambda **q: [p for p in real(**q) if p.dist and p.dist.version == '1.2']\n"
+        ours = "import sys, importlib_metadata as metadata; real = metadata.distributions\n"
+        ours += "metadata.distributions = lambda **q: [found for found in real(**q) if found.version == '1.2']\n"
         return subprocess.run(
             [sys.executable, "-c", ours + code],
             env={

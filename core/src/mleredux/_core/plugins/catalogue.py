@@ -288,7 +288,7 @@ class Catalogue:
 
     def problems(self) -> list[str]:
         """Return the problems of the plugins checked so far, one sentence each."""
-        return [message for plugin in self.plugins for message in plugin.errors]
+        return list(dict.fromkeys(message for plugin in self.plugins for message in plugin.errors))
 
     def clashes(self) -> list[str]:
         """Return a sentence for each unused name that several plugins claim, and for each plugin that grades."""

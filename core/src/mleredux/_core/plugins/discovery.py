@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mleredux._core.locations import cache_place
-from mleredux.errors import MlereduxError, foreign_code
+from mleredux.errors import MlereduxError, NotFound, foreign_code
 
 ENTRY_POINT_GROUP = "mleredux"
 PLUGIN_FILE = "mleredux_plugins.py"
@@ -84,7 +84,8 @@ class Plugin:
         dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
         recorded: Whether its failure is known without importing it.
         errors: Its problems, one sentence each, with the remedy.
-        clash: A sentence about other plugins with the same name, if this plugin is not used because of them.
+        clash: A sentence about other plugins or distributions with the same name, if this plugin is not used because of
+            them.
     """
 
     name: str
@@ -133,19 +134,23 @@ def discover(here: Installation, *, block: tuple[str, ...] = (), load: tuple[str
     """
     blocked = {*block, *names_in(BLOCK_VARIABLE)}
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
-    plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP, here)]
+    plugins += [Plugin(*point[:4], clash=point.shadowed) for point in entry_points(ENTRY_POINT_GROUP, here)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))
     for plugin in map(_from_request, (*load, *sorted(names_in(LOAD_VARIABLE)))):
         if plugin.target not in {other.target for other in plugins}:  # otherwise it is installed, or requested twice
             plugins.append(plugin)
     seen: dict[str, list[Plugin]] = {}
     for plugin in plugins:
-        seen.setdefault(plugin.name, []).append(plugin)
         if plugin.name in blocked and plugin.state == "found":
-            plugin.state = "blocked"
+            plugin.state, plugin.clash = "blocked", None
+        if not plugin.clash:
+            seen.setdefault(plugin.name, []).append(plugin)
     for same in seen.values():
         if len(same) > 1 and same[0].state != "blocked":
             _refuse_one_name(same)
+    for plugin in plugins:
+        if plugin.clash:
+            plugin.fail(plugin.clash)
     return plugins
 
 
@@ -159,10 +164,8 @@ def _refuse_one_name(same: list[Plugin]) -> None:
     first, rival = same[0], same[1]
     lost = same if first.source == rival.source == "entry point" else same[1:]
     kept = "none of them is used" if lost is same else f"only that of {first.distribution or first.target} is used"
-    clash = f"The plugin name {first.name!r} is claimed by {sources}: {kept}; uninstall or rename one."
     for plugin in lost:
-        plugin.fail(clash)
-        plugin.clash = clash
+        plugin.clash = f"The plugin name {first.name!r} is claimed by {sources}: {kept}; uninstall or rename one."
 
 
 def names_in(variable: str) -> frozenset[str]:
@@ -190,20 +193,26 @@ _PROVIDED = {
     "experiment": ("executes experiments", "mleredux-experiments"),
     "find_environment": ("creates environments of agents", "mleredux-agent-repo"),
     "grade_jsonl": ("grades lists of submissions", "mleredux-grading"),
+    "rollout": ("reads rollouts", "mleredux-rollout"),
     "smoke_run": ("executes smoke runs", "mleredux-agent-repo"),
 }
-"""What the entry points of the group `mleredux.api` do, and which packages provide them."""
+"""What the entry points of the groups `mleredux.api` and `mleredux.kits` do, and which packages provide them."""
 _KEPT_DAYS = 30
 _ENDINGS = (".dist-info", ".egg-info")
 
 
 class EntryPoint(NamedTuple):
-    """An entry point and its distribution."""
+    """An entry point and its distribution.
+
+    Attributes:
+        shadowed: A sentence about another distribution of the same name, if that one is used instead.
+    """
 
     name: str
     value: str
     distribution: str | None
     version: str | None
+    shadowed: str | None = None
 
 
 class Installation(NamedTuple):
@@ -265,19 +274,21 @@ def entry_points(group: str, here: Installation | None = None) -> list[EntryPoin
     return points
 
 
-def provided(name: str) -> Any:
-    """Return an object that a package which core does not need provides: an entry point of the group `mleredux.api`.
+def provided(name: str, group: str = "mleredux.api") -> Any:
+    """Return an object that a package which core does not need provides: an entry point of a group.
 
     Raises:
-        MlereduxError: No installed package provides it.
+        NotFound: No installed package provides it, or several do.
     """
     import pkgutil
 
-    for point in entry_points("mleredux.api"):
-        if point.name == name:
-            return pkgutil.resolve_name(point.value)
+    points = [point for point in entry_points(group) if point.name == name and not point.shadowed]
+    if len(points) == 1:
+        return pkgutil.resolve_name(points[0].value)
     what, package = _PROVIDED[name]
-    raise MlereduxError(f"No installed package {what}.", hint=f"Install one: `pip install {package}`.")
+    rivals = ", ".join(str(point.distribution) for point in points)
+    hint = f"Uninstall all but one of {rivals}." if rivals else f"Install one: `pip install {package}`."
+    raise NotFound(f"{'More than one' if rivals else 'No'} installed package {what}.", hint=hint)
 
 
 def _forget_old(folder: str) -> None:
@@ -291,16 +302,16 @@ def _forget_old(folder: str) -> None:
 def _read_entry_points(group: str) -> Iterator[EntryPoint]:
     import importlib_metadata
 
-    try:
-        for point in importlib_metadata.entry_points(group=group):
-            known = (point.dist.name, point.dist.version) if point.dist else (None, None)
-            yield EntryPoint(point.name, point.value, *known)
-    except Exception:  # damaged metadata, perhaps of a package that has nothing to do with mleredux
-        for damaged in importlib_metadata.distributions():
-            message = f"The metadata in {getattr(damaged, '_path', damaged)} can't be read"
-            with foreign_code(MlereduxError, message, "Reinstall or remove this package."):
-                _ = damaged.entry_points, damaged.version
-        raise
+    for found in importlib_metadata.distributions():
+        message = f"The metadata in {getattr(found, '_path', found)} can't be read"
+        with foreign_code(MlereduxError, message, "Reinstall or remove this package."):
+            points = found.entry_points.select(group=group)
+            rivals = [found, importlib_metadata.distribution(found.name)] if points else []
+            places = [f"{each.name} {each.version} in {os.path.realpath(str(each.locate_file('')))}" for each in rivals]
+        for point in points:
+            shadowed = "The distribution {} is shadowed by {}, which is used instead; uninstall one.".format(*places)
+            shadow = shadowed if len(set(places)) > 1 else None
+            yield EntryPoint(point.name, point.value, found.name, found.version, shadow)
 
 
 def _distributions() -> Iterator[tuple[str, str, int, int]]:

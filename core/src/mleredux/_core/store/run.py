@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mleredux._core.plugins.discovery import entry_points
+from mleredux._core.plugins.discovery import provided
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, damaged, read_bounded, read_record, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
@@ -265,7 +264,8 @@ class Run:
         Raises:
             NotFound: The kit `mleredux-rollout` is not installed.
         """
-        return self._read(_ROLLOUT_FILE, lambda content: _rollouts().Trajectory.model_validate(content))
+        rollouts = partial(provided, "rollout", "mleredux.kits")
+        return self._read(_ROLLOUT_FILE, lambda content: rollouts().Trajectory.model_validate(content))
 
     @property
     def manifest(self) -> Manifest | None:
@@ -336,14 +336,6 @@ class Run:
         from mleredux._core.records import run_html
 
         return run_html(self)
-
-
-@cache
-def _rollouts() -> Any:
-    for kit in entry_points("mleredux.kits"):
-        if kit.name == "rollout":
-            return import_module(kit.value)
-    raise NotFound("Reading rollouts requires mleredux-rollout.", hint="Install it: pip install mleredux-rollout")
 
 
 def _check_files(path: Path) -> None:
