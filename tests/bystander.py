@@ -45,6 +45,8 @@ def look(task: Task, prepared: Prepared) -> Sight | None:
         return None
     for row, born in zip(seen, _births([str(seen[row].pop("path")) for row in seen]), strict=True):
         seen[row]["birth"] = born
+    for place, row in enumerate(sorted(seen, key=lambda row: truth.ids[row])):
+        seen[row]["name"] = place
     chosen = np.array(list(seen))
     surprise: dict[str, float] = {}
     target = truth.targets[0]

@@ -26,8 +26,8 @@ def prepare(w: Workspace, speakers: bool = False) -> None:
     clips = clips.loc[order]
     if speakers:
         noise = clips["label"] == NOISE
-        words = clips[~noise].assign(speaker=clips["name"].str.partition("_")[0])
-        train, test = w.split_groups(words, "speaker")
+        train, test = w.split_groups(clips[~noise], clips["name"].str.partition("_")[0][~noise])
+        test = test.iloc[w.shuffled(len(test))]  # otherwise the numbers would follow the labels
         train = pd.concat([train, clips[noise]])
         labels = test["label"].where(test["label"].isin(COMMANDS), "unknown")
     else:
