@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import provide_secrets
+from mleredux_agent_repo import git
 
 Served = Callable[..., AbstractContextManager[int]]
 REFUSED = {
@@ -96,3 +99,33 @@ def test_a_private_host_is_named_beside_any(
     monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "*,localhost")
     with served(repository, tls) as port:
         assert Catalogue().agent(f"repo:https://localhost:{port}/agent.git@main").id == "sampler"
+
+
+class Endless(BaseHTTPRequestHandler):
+    """Lists branches without end."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+        self.end_headers()
+        line = b"a" * 40 + b" refs/heads/" + b"x" * 60_000 + b"\n"
+        with suppress(OSError):
+            self.wfile.write(b"001e# service=git-upload-pack\n0000")
+            while True:
+                self.wfile.write((b"%04x" % (len(line) + 4) + line) * 20)
+
+    def log_message(self, *_: object) -> None:
+        """Write no log."""
+
+
+@pytest.mark.attack
+def test_an_endless_list_of_branches_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git, "MEMORY_BYTES", 1 << 29)
+    monkeypatch.setattr(git, "FETCH_SECONDS", 60.0)
+    monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/agent.git"
+        with pytest.raises(MlereduxError, match="Out of memory"):
+            git.fetch(git.new_store(tmp_path / "store"), url, "main", shown=url)
+        server.shutdown()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import re
+import resource
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +21,8 @@ from mleredux_agent_repo.references import HOSTS_VARIABLE, check_url, unnamed_ho
 from mleredux_agent_repo.trees import MAX_BYTES
 
 FETCH_SECONDS = 300.0
+MEMORY_BYTES = 4 << 30
+"""Maximum address space of git and of each process that it starts."""
 _DISCOVERY = "/info/refs?service=git-upload-pack"
 _LOCATION = re.compile(r"<= Recv header: location: (\S+)", re.IGNORECASE)
 _PASSED = (
@@ -62,13 +66,8 @@ def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = 
     local = origin.startswith("/")
     allowed = ("file",) if local else ("https", "http", "ssh", "git")
     arguments = [*(part for name in allowed for part in ("-c", f"protocol.{name}.allow=always"))]
-    arguments += [
-        "fetch",
-        "--quiet",
-        "--filter=tree:0" if history else "--depth=1",
-        "--no-tags",
-        "--no-recurse-submodules",
-    ]
+    depth = "--filter=tree:0" if history else "--depth=1"
+    arguments += ["fetch", "--quiet", depth, "--no-tags", "--no-recurse-submodules"]
     failure = f"{wanted} of {shown} can't be fetched"
     if local:
         address = f"file://{quote(origin, errors='surrogateescape')}"
@@ -186,6 +185,8 @@ def _run(
         )
     except FileNotFoundError as error:
         raise MlereduxError("git is not installed.", hint="Install it to build agents from repositories.") from error
+    if sys.platform == "linux":  # git holds a server's list of branches in memory, however long it is
+        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     end, sent = time.monotonic() + FETCH_SECONDS, stdin
     while True:
         try:
