@@ -177,9 +177,7 @@ def call(text):
     except urllib.error.HTTPError as error:
         print(error.code, flush=True)
 """
-OUTAGE = (
-    CALL
-    + """
+OUTAGE = f"""{CALL}
 for _ in range(8):
     call("overloaded")
     time.sleep(0.5)
@@ -190,7 +188,6 @@ sample = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").
 pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
 time.sleep(60)
 """
-)
 
 
 def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monkeypatch):
