@@ -149,7 +149,6 @@ def _strings(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _log(run: Run) -> Iterator[Text]:
-    path: Path = run.agent_log
-    if path.is_file() and not path.is_symlink():
-        with path.open("rb") as file:
+    if run.agent_log.is_file() and not run.agent_log.is_symlink():
+        with run.agent_log.open("rb") as file:
             yield Text("logs/agent.log", "log", file.read(MAX_LOG).decode("utf-8", "replace"))

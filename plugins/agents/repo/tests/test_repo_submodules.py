@@ -97,6 +97,22 @@ def test_submodules_of_a_folder_are_taken_as_they_are_checked_out(work: Path, gi
         agent_of(f"repo:{work}")
 
 
+@pytest.mark.parametrize("below", ["deep", "deep/down"])
+def test_submodules_of_submodules_are_named_if_they_are_missing(work: Path, below: str) -> None:
+    declared = '[submodule "{}"]\n\tpath = {}\n\turl = https://example.org/x.git\n'
+    folder, paths = work / "lib", below.split("/")
+    for path in paths:
+        modules = enumerate([path, "again", "."])
+        (folder / ".gitmodules").write_text("".join(declared.format(number, name) for number, name in modules))
+        (folder / "again").symlink_to(".")
+        folder /= path
+        folder.mkdir()
+    with pytest.raises(MlereduxError, match=rf"^lib/{below} is a submodule that is not checked out\. Run"):
+        agent_of(f"repo:{work}")
+    (folder / "util.py").write_text("x = 1")
+    assert agent_of(f"repo:{work}").build.folder is not None
+
+
 def test_files_that_git_lfs_keeps_are_named(work: Path, repository: Path, git: Git, tmp_path: Path) -> None:
     for number in range(5):
         (work / f"weights-{number}.bin").write_text(POINTER.format(number))

@@ -43,20 +43,23 @@ def add_submodules(store: Path, commit: str, tree: Path, origin: str | None, scr
         add_submodules(own, wanted, place, url, scratch / f"in-{depth}-{number}", depth + 1)
 
 
-def refuse_missing(folder: Path, tree: Path, store: Path) -> None:
-    """Refuse a user's folder with submodules that are not checked out and have no `.git`.
+def refuse_missing(folder: Path, tree: Path, store: Path, prefix: str = "") -> None:
+    """Refuse a user's folder with submodules, or submodules of these, that are not checked out and have no `.git`.
 
     Args:
         tree: A copy of the folder.
+        prefix: The path of the submodule that is inspected, with a slash at its end; empty for the folder.
 
     Raises:
         MlereduxError: A submodule is missing.
     """
-    for path in _addresses(tree, store):
+    for path in (f"{prefix}{own}" for own in _addresses(tree / prefix, store)):
         if not (folder / path).is_dir() or not any((folder / path).iterdir()):
             raise MlereduxError(
                 f"{path} is a submodule that is not checked out.", hint="Run `git submodule update --init --recursive`."
             )
+        if (tree / prefix).resolve() != (tree / path).resolve() == tree.resolve() / path:  # no link, no endless way
+            refuse_missing(folder, tree, store, f"{path}/")
 
 
 def _addresses(tree: Path, store: Path) -> dict[str, str]:

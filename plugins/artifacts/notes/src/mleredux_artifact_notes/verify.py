@@ -136,8 +136,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
             break
     facts = {"entry": code.entry, "score": score, "scores": tuple(scores)}
     best = max(scores, key=lambda item: sign * item)
-    spread = max(scores) - min(scores)
-    allowed = min(max(spread, ERRORS * (deviation or 0.0)), MOST_ERRORS * (deviation or 0.0))
+    allowed = min(max(max(scores) - min(scores), ERRORS * (deviation or 0.0)), MOST_ERRORS * (deviation or 0.0))
     mine = plain(score, 6)
     why = f"Executed again on permuted test data, the program achieves {plain(best, 6)}; the submission has {mine}"
     if sign * (score - best) > allowed:
