@@ -39,11 +39,22 @@ def test_the_declaration_is_checked_before_anything_is_prepared(name: str, why: 
         ("eda@photos", "its tables have no features in common"),
         ("metric@photos", "its tables have no features in common"),
         ("ensembling@photos", "its tables have no features in common"),
+        ("shift@photos", "its tables have no features in common"),
     ],
 )
 def test_the_data_is_checked_when_it_is_prepared(name: str, why: str, prepared: Callable[[str], Prepared]) -> None:
     with pytest.raises(NotApplicable, match=why):
         prepared(name)
+
+
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_a_table_without_features_is_prepared_or_refused(technique: str, prepared: Callable[[str], Prepared]) -> None:
+    try:
+        found = prepared(f"{technique}@photos")
+    except (NotApplicable, NotFound) as error:
+        assert "does not apply to photos" in error.message
+    else:
+        assert perfect(technique, found.private)
 
 
 def test_planted_instances_are_there_where_the_data_as_they_are_have_nothing(

@@ -16,7 +16,7 @@ from mleredux.models.formats import counted
 from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import copies, ranks, skewness, strengths
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series, remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series, refusal, remembered
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
@@ -60,7 +60,13 @@ KEY = "features"
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return strengths, each feature's relation with the target, pairs and copies; planted features are known."""
+    """Return strengths, each feature's relation with the target, pairs and copies; planted features are known.
+
+    Raises:
+        NotApplicable: There are no features.
+    """
+    if not dataset.features:
+        raise refusal(dataset, "features", "its tables have no features in common")
     known = strengths(dataset)
     tells, pairs, open_pairs = _measured(dataset)
     if planted := dataset.planted.get(KEY):

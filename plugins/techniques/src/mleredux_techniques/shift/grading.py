@@ -10,7 +10,7 @@ import numpy as np
 from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance, remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance, refusal, remembered
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, group_codes
 from mleredux_techniques._kit.data.structure import in_time, moments
@@ -44,7 +44,13 @@ deviations).
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return distances, and the target in both tables; `reference` finds harmful changes with models."""
+    """Return distances, and the target in both tables; `reference` finds harmful changes with models.
+
+    Raises:
+        NotApplicable: There are no features.
+    """
+    if not dataset.features:
+        raise refusal(dataset, "shift", "its tables have no features in common")
     by_name = {name: distance(dataset, name) for name in dataset.features}
     spread = float(dataset.train[dataset.target].std()) or 1.0 if dataset.problem == "regression" else 1.0
     (ours, error), (theirs, other) = (_target(dataset, frame) for frame in (dataset.train, dataset.test))
