@@ -251,6 +251,14 @@ def test_arms_are_listed_from_the_best_by_the_measure(add_run: AddRun, tmp_path:
     assert [row[0] for row in ranked.rows] == best
 
 
+def test_an_arm_is_not_better_than_arms_without_runs(add_run: AddRun, tmp_path: Path) -> None:
+    for task, arms in (("both", "ab"), ("only b", "b"), ("a failed", "ab")):
+        for arm in arms:
+            add_run(task, arm, 0, score=None if (task, arm) == ("a failed", "a") else {"a": 0.5, "b": 0.9}[arm])
+    tasks = task_scores(load(tmp_path / "runs").arms)
+    assert {task.task: task.better for task in tasks} == {"both": "b", "only b": None, "a failed": "b"}
+
+
 @pytest.mark.parametrize("name", ["run.json", "report.json", "events.jsonl", "scores.json", "technique_use.json"])
 def test_rows_of_pages_are_read_again_once_a_file_of_the_run_changes(
     add_run: AddRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

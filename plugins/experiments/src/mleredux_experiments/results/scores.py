@@ -56,7 +56,7 @@ class TaskScores:
     """The scores of arms on a task, in the order of the arms.
 
     Attributes:
-        better: The arm with the best mean; None if it is tied, has more runs without a score, or no arm has a score.
+        better: The arm with the best mean; None if it is tied, has more runs without a score, or no other arm has runs.
     """
 
     task: str
@@ -91,8 +91,8 @@ def _on_task(task: str, arms: Mapping[str, Sequence[Row]]) -> TaskScores:
     order = sorted((score.mean * (1 if lower else -1), score.arm) for score in scores if score.mean is not None)
     tied = len(order) > 1 and order[1][0] - order[0][0] <= _TIE
     best = next((score for score in scores if order and not tied and score.arm == order[0][1]), None)
-    surest = max((score.scored / score.runs for score in scores if score.runs), default=0.0)
-    better = best.arm if best is not None and best.scored / best.runs >= surest else None
+    shares = [score.scored / score.runs for score in scores if score.runs]
+    better = best.arm if best is not None and len(shares) > 1 and best.scored / best.runs >= max(shares) else None
     return TaskScores(task, lower, better, scores)
 
 
