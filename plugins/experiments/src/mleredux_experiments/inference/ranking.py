@@ -58,12 +58,12 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
     duels = np.array([_duels([table[arm][task] for arm in arms]) for task in tasks])
     generator = np.random.default_rng(seed)
     strengths = _strengths(duels.sum(axis=0))
-    drawn = generator.integers(0, len(tasks), size=(_BOOTSTRAPS, len(tasks)))
+    few = len(tasks) < least_tasks(0.05)  # then no bootstrap is reported
+    drawn = generator.integers(0, len(tasks), size=(1 if few else _BOOTSTRAPS, len(tasks)))
     ranks = np.array([_ranks(_strengths(duels[chosen].sum(axis=0))) for chosen in drawn])
     first = (ranks == ranks.min(axis=1, keepdims=True)).astype(float)
     best = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
     low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="nearest")
-    few = len(tasks) < least_tasks(0.05)
     abilities = hierarchical({arm: {task: table[arm][task] for task in tasks} for arm in arms}) if share else {}
     ranked = []
     for number, arm in enumerate(arms):
