@@ -169,8 +169,7 @@ class ImageEngine(Protocol):
 
 def base_image(request: BuildRequest | None = None) -> str:
     """Return the name of the base image of agents without an image."""
-    requested = request.base_image if request else None
-    return requested or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
+    return (request.base_image if request else None) or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
 
 
 def base_finding(engine: str, image: Image | None) -> Finding:

@@ -51,5 +51,4 @@ def on_layers(plan: Recipe, image: str, lines: str) -> Recipe:
 
 def _sources(rest: str) -> list[str]:
     """Return the sources of a COPY instruction."""
-    words = listed(rest) or rest.split()
-    return [word.removeprefix("./") for word in words[:-1]]
+    return [word.removeprefix("./") for word in (listed(rest) or rest.split())[:-1]]

@@ -236,6 +236,46 @@ def tally(folder: Path) -> int:
     return sum(len(files) + len(folders) for _, folders, files in os.walk(folder))
 
 
+DAMAGES = {
+    "byte": lambda path: path.write_bytes(path.read_bytes()[:-9] + b"#" + path.read_bytes()[-8:]),
+    "name": lambda path: path.write_bytes(path.read_bytes().replace(b'"', b"'", 3)),
+    "empty": lambda path: path.write_bytes(b""),
+    "missing": lambda path: path.unlink(),
+    "other json": lambda path: path.write_bytes(b"[1]\n"),
+    "not UTF-8": lambda path: path.write_bytes(b"\xff\xfe\n"),
+    "link": lambda path: path.symlink_to(path.rename(path.parent.with_name("moved"))),
+    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", ["parts.json", "train.jsonl", "evaluation.jsonl", "registry.json", "README.md", "new"])
+def test_each_damaged_file_is_named(folder: Path, tmp_path: Path, name: str, damage: str) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    if name == "new":
+        (copy / name).write_text("new" * 9)
+    DAMAGES[damage](copy / name)
+    code, output = called("--check", str(copy))
+    expected = f"{name} differs from the published file.\n3"
+    gone = name == "new" and damage in ("missing", "folder")
+    assert (code, output) == ((0, output) if gone else (3, expected))
+
+
+def test_two_programs_do_not_write_one_folder(folder: Path, tmp_path: Path) -> None:
+    words = ["synthetic-micro-hard-SEED", "--seeds", "3..4", "--evaluation", "0", "--certify", "0"]
+    words += ["--data-dir", str(folder.parent / "data"), "-o", str(tmp_path / "Micro set")]
+    command = [sys.executable, "-m", "mleredux", "publish", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+        wait_for(lambda: tally(tmp_path) > 3, 120)
+        code, output = called(*words)
+        printed, _ = program.communicate(timeout=120)
+    assert (code, program.returncode) == (1, 0), printed + output
+    assert "Another program is writing" in output
+    assert called("--check", str(tmp_path / "Micro set"))[0] == 0
+
+
 def test_certificates_are_checked_by_their_command(folder: Path, tmp_path: Path) -> None:
     (path,) = (folder / "tasks" / "train").glob("*/certificate.json")
     ended = CliRunner().invoke(root, ["certify", "--check", str(path.parent), "--data-dir", str(tmp_path)])

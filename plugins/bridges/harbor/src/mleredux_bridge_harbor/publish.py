@@ -23,6 +23,7 @@ from typing import Any
 from mleredux.errors import MlereduxError, NotApplicable, file_errors
 from mleredux.models.formats import counted
 from mleredux.plugin.command import current
+from mleredux.plugin.files import FileLock
 
 from mleredux_bridge_harbor.directory import origin, write_task
 from mleredux_bridge_harbor.packages import PACKED, graders_of, pack_packages
@@ -105,12 +106,14 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         certified: Number of generated tasks per part to certify, evenly spread.
 
     Raises:
-        MlereduxError: The folder exists and is not an unfinished one, a package is missing, a task can't be exported,
-            or all are omitted.
+        MlereduxError: The folder exists and is not an unfinished one, another program is writing it, a package is
+            missing, a task can't be exported, or all are omitted.
     """
     with file_errors(MlereduxError, f"{folder} can't be created", "Choose a new folder."):
         folder.mkdir(parents=True, exist_ok=(folder / UNFINISHED).exists() or not any(folder.glob("*")))
-        (folder / UNFINISHED).touch()
+        lock = FileLock(folder / UNFINISHED)
+        if not lock.acquire():
+            raise MlereduxError(f"Another program is writing {folder}.", hint="Wait for it, or choose another folder.")
     facts = dict[str, Any]()
     for part in PARTS:
         names = wanted.parts[part]
@@ -149,8 +152,9 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     _write_registry(wanted, folder)
     (folder / "README.md").write_text(_card(wanted, facts), encoding="utf-8")
     (folder / "parts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    (folder / UNFINISHED).unlink()
+    lock.path.unlink()
     (folder / SUMS).write_text("".join(f"{digest}  {path}\n" for path, digest in _sums(folder)), encoding="utf-8")
+    lock.release()
     return facts
 
 
@@ -187,12 +191,13 @@ def problems(folder: Path) -> Iterator[str]:
     with file_errors(MlereduxError, f"{folder} is not a published folder", "Name one.", ValueError):
         lines = [line.split("  ", 1) for line in (folder / SUMS).read_text(encoding="utf-8").splitlines()]
         listed = {path: digest for digest, path in lines}
-        facts = json.loads((folder / "parts.json").read_bytes())
-        rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
     present = dict(_sums(folder))
-    for path in sorted(listed.keys() | present.keys()):
-        if listed.get(path) != present.get(path):
-            yield f"{path} differs from the published file."
+    changed = {path for path in listed.keys() | present.keys() if listed.get(path) != present.get(path)}
+    yield from (f"{path} differs from the published file." for path in sorted(changed))
+    if changed & {"parts.json", *(f"{part}.jsonl" for part in PARTS)}:
+        return
+    facts = json.loads((folder / "parts.json").read_bytes())
+    rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
     for part in PARTS:
         for row in rows[part]:
             secret = facts["evaluation"]["commitment"] or ""
@@ -238,8 +243,7 @@ def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -
 
 
 def _facts(rows: list[dict[str, Any]], names: list[str], certificates: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    competitions = [name for name in certificates if current().task(name).kind == "competition"]
-    fields = [certificates[name]["fields"] for name in competitions]
+    fields = [each["fields"] for name, each in certificates.items() if current().task(name).kind == "competition"]
     notes = [current().task(row["task"]).note or "" for row in rows]
     commitments = {match[0] for note in notes if (match := re.search(r"sha256:[0-9a-f]{64}", note))}
     return {
@@ -317,6 +321,8 @@ def _filled(template: str, wanted: Plan, **words: Any) -> str:
 
 
 def _sums(folder: Path) -> list[tuple[str, str]]:
-    """Return the paths of all files but the checksums, and their SHA-256."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / SUMS)
-    return [(path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths]
+    """Return the paths of all files but the checksums, and their SHA-256, or an empty one if they are not regular."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    regular = {path: path.is_file() and not path.is_symlink() for path in paths if path != folder / SUMS}
+    sums = [hashlib.sha256(path.read_bytes()).hexdigest() if known else "" for path, known in regular.items()]
+    return [(path.relative_to(folder).as_posix(), digest) for path, digest in zip(regular, sums, strict=True)]

@@ -19,8 +19,7 @@ def findings() -> list[Finding]:
     """Return findings on whether agents can run in Podman's containers here."""
     try:
         output, facts = call("Podman does not respond", "version", "--format={{.Client.Version}}"), info()
-        version = (output or "").strip()
-        results = [_version(version), _limits(facts), _init()]
+        results = [_version((output or "").strip()), _limits(facts), _init()]
         image = find_image(base_image())
     except SandboxError as error:
         return [Finding("podman", False, error.message, error.hint or "Install podman.")]

@@ -83,8 +83,7 @@ def reason(text: str) -> str:
 
 def records(problem: str, *arguments: str) -> list[dict[str, Any]]:
     """Return the JSON output of a call; an empty list if the object of the call does not exist."""
-    output = call(problem, *arguments, absent=True)
-    return json.loads(output or "[]") or []
+    return json.loads(call(problem, *arguments, absent=True) or "[]") or []
 
 
 def find_image(name: str) -> Image | None:

@@ -133,8 +133,7 @@ def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, 
         if remaining < 0:
             notes.append(f"Only {HASHED_BYTES >> 30} GB of files were compared by content.")
             break
-        digest = hashlib.blake2b(file.read(file.size + 1), digest_size=16).digest()
-        by_digest[digest].append(file)
+        by_digest[hashlib.blake2b(file.read(file.size + 1), digest_size=16).digest()].append(file)
     tests = {file.name for file in sides["test"]}
     copies: dict[str, list[str]] = {}
     for group in by_digest.values():
