@@ -150,11 +150,7 @@ def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
 
 
 def losses(
-    judge: Scorer,
-    known: Sequence[Known],
-    carry: Callable[..., Array],
-    seed: int = 0,
-    repeats: int = REPEATS,
+    judge: Scorer, known: Sequence[Known], carry: Callable[..., Array], seed: int = 0, repeats: int = REPEATS
 ) -> Array:
     """Return the losses of predictions for held-out rows, one per split.
 
