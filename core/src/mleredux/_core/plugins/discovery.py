@@ -269,7 +269,7 @@ def entry_points(group: str, here: Installation | None = None) -> list[EntryPoin
     here = here or installation()
     with contextlib.suppress(TypeError):
         return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
-    points = list(_read_entry_points(group))
+    points = list(dict.fromkeys(_read_entry_points(group)))  # a folder may be on the path twice, as a link
     here.remember(f"entry-points-{group}", points)
     return points
 
