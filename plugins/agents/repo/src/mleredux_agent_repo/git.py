@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import re
-import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -173,20 +173,19 @@ def _run(
     environment |= credentials or {}
     where = [*([f"--git-dir={store}"] if store else []), *([f"--work-tree={tree}"] if tree else [])]
     options = [part for option in _OPTIONS for part in ("-c", option)]
-    try:
-        process = subprocess.Popen(
-            ["git", *options, *where, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=tree or store or "/",
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        raise MlereduxError("git is not installed.", hint="Install it to build agents from repositories.") from error
-    if sys.platform == "linux":  # git holds a server's list of branches in memory, however long it is
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    if (program := shutil.which("git")) is None:
+        raise MlereduxError("git is not installed.", hint="Install it to build agents from repositories.")
+    # Programs of git hold a server's list of branches in memory, however long it is.
+    limited = ["sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MEMORY_BYTES >> 10)]
+    process = subprocess.Popen(
+        [*(limited if sys.platform == "linux" else []), program, *options, *where, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=tree or store or "/",
+        start_new_session=True,
+    )
     end, sent = time.monotonic() + FETCH_SECONDS, stdin
     while True:
         try:
