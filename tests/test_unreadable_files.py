@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import socket
 import threading
@@ -102,7 +103,8 @@ JSON: dict[str, Callable[[Path], Any]] = {
 
 
 def _published(path: Path) -> Path:
-    path.with_name(SUMS).write_text("0  x\n")
+    """Let the checksums of a published folder agree with its damaged list of parts."""
+    path.with_name(SUMS).write_text(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  parts.json\n")
     return _as(path, "parts.json")
 
 

@@ -204,12 +204,7 @@ def write_handout(student: Student, folder: Path, data_dir: str | None) -> bool:
 
 
 def collect(
-    students: Iterable[Student],
-    folder: Path,
-    store: RunStore,
-    data_dir: str | None = None,
-    *,
-    public: bool = False,
+    students: Iterable[Student], folder: Path, store: RunStore, data_dir: str | None = None, *, public: bool = False
 ) -> list[dict[str, Any]]:
     """Grade each student's submission, or only check its form before the student's deadline.
 

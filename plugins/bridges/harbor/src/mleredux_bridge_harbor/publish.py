@@ -196,8 +196,9 @@ def problems(folder: Path) -> Iterator[str]:
     yield from (f"{path} differs from the published file." for path in sorted(changed))
     if changed & {"parts.json", *(f"{part}.jsonl" for part in PARTS)}:
         return
-    facts = json.loads((folder / "parts.json").read_bytes())
-    rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
+    with file_errors(MlereduxError, f"{folder} is not a published folder", "Name one.", ValueError):
+        facts = json.loads((folder / "parts.json").read_bytes())
+        rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
     for part in PARTS:
         for row in rows[part]:
             secret = facts["evaluation"]["commitment"] or ""

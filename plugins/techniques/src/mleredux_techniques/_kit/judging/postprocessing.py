@@ -110,10 +110,10 @@ def _isotonic(known: Known, predictions: Array) -> Array:
     from scipy.stats import rankdata
 
     columns = []
-    for code, given in enumerate(known.predicted.T.round(12)):
-        places, place, sizes = np.unique(given, return_inverse=True, return_counts=True)
+    for code, shares in enumerate(known.predicted.T.round(12)):
+        places, place, sizes = np.unique(shares, return_inverse=True, return_counts=True)
         right = (known.codes == code).astype(float)
-        rising = bool((rankdata(given) - (len(given) + 1) / 2) @ right >= 0)  # the sign of their rank correlation
+        rising = bool((rankdata(shares) - (len(shares) + 1) / 2) @ right >= 0)  # the sign of their rank correlation
         fitted = isotonic_regression(np.bincount(place, right) / sizes, weights=sizes, increasing=rising).x
         columns.append(np.interp(predictions[:, code], places, fitted))
     return _normalised(np.maximum(np.column_stack(columns), LEAST))
