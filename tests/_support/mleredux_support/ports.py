@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,3 +28,21 @@ def free_port() -> int:
             tried.bind(("127.0.0.1", port))
             return port
     raise RuntimeError("No port is free.")
+
+
+def wait_until_free(port: int, seconds: float = 60.0) -> None:
+    """Wait until a program can listen on a port of the loopback interface again.
+
+    Raises:
+        OSError: It is still in use after these seconds.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                return tried.bind(("127.0.0.1", port))
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+        time.sleep(0.1)

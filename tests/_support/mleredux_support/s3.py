@@ -15,7 +15,7 @@ from unittest import mock
 from mleredux._core.executors import JobSpec, JobStatus
 from mleredux_executor_nodes.local import LocalExecutor
 
-from mleredux_support.ports import free_port
+from mleredux_support.ports import free_port, wait_until_free
 
 BUCKET = "mleredux"
 
@@ -62,6 +62,7 @@ class S3Server:
 
         mock.patch.object(WSGIRequestHandler, "log_request", note).start()
         self._server = ThreadedMotoServer("127.0.0.1", port=self._port, verbose=False)
+        wait_until_free(self._port)  # otherwise moto waits forever
         self._server.start()
 
     def stop(self) -> None:
