@@ -154,8 +154,8 @@ def test_an_upload_that_stops_is_answered_and_the_next_one_is_not_delayed(
 ) -> None:
     """As that of a file that became shorter while it was sent."""
     monkeypatch.setattr(module._Handler, "timeout", 0.5)
-    told = served.raw(b"POST /validate HTTP/1.1\r\nContent-Length: 99\r\n\r\nid,y\n", end=False)
-    assert b" 400 " in told.splitlines()[0] and b"The upload was interrupted." in told
+    answer = served.raw(b"POST /validate HTTP/1.1\r\nContent-Length: 99\r\n\r\nid,y\n", end=False)
+    assert b" 400 " in answer.splitlines()[0] and b"The upload was interrupted." in answer
     assert served.post(GOOD)[1]["valid"] is True
 
 

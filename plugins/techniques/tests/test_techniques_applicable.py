@@ -50,11 +50,11 @@ def test_the_data_is_checked_when_it_is_prepared(name: str, why: str, prepared: 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 def test_a_table_without_features_is_prepared_or_refused(technique: str, prepared: Callable[[str], Prepared]) -> None:
     try:
-        found = prepared(f"{technique}@photos")
+        task = prepared(f"{technique}@photos")
     except (NotApplicable, NotFound) as error:
         assert "does not apply to photos" in error.message
     else:
-        assert perfect(technique, found.private)
+        assert perfect(technique, task.private)
 
 
 def test_planted_instances_are_there_where_the_data_as_they_are_have_nothing(

@@ -64,8 +64,8 @@ def test_a_document_has_room_for_all_that_a_wide_table_shows(technique: str, tmp
     table = base(rng, "regression", 500)
     gap = rng.random(500) < 0.3
     for place in range(70):
-        told = table["y"] if place < 60 else table["f3"]
-        table[f"w{place}"] = (told + rng.normal(0, 0.001, 500)).round(4).mask(gap)
+        copied = table["y"] if place < 60 else table["f3"]
+        table[f"w{place}"] = (copied + rng.normal(0, 0.001, 500)).round(4).mask(gap)
     dataset, task = dataset_of(Known(table, random_test(rng, 500), {}, {}, "rmse"), tmp_path / "task")
     truth = truth_of(technique, dataset, task)
     solution = TECHNIQUES[technique].solution

@@ -16,12 +16,14 @@ from contextlib import nullcontext
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
+from mleredux.plugin.files import FileLock
 from mleredux_bridge_harbor import publish
 from mleredux_bridge_harbor.packages import graders_of
 from mleredux_bridge_harbor.publish import plan, problems
@@ -261,6 +263,13 @@ def test_each_damaged_file_is_named(folder: Path, tmp_path: Path, name: str, dam
     expected = f"{name} differs from the published file.\n3"
     gone = name == "new" and damage in ("missing", "folder")
     assert (code, output) == ((0, output) if gone else (3, expected))
+
+
+def test_a_failure_leaves_the_folder_unlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publish, "_published", Mock(side_effect=RuntimeError))
+    with pytest.raises(RuntimeError) as error:
+        publish.publish(publish.Plan("x", {}), tmp_path / "set", 0)
+    assert error.traceback and not FileLock(tmp_path / "set" / publish.UNFINISHED).held_elsewhere()
 
 
 def test_two_programs_do_not_write_one_folder(folder: Path, tmp_path: Path) -> None:

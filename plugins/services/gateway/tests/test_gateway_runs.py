@@ -226,8 +226,8 @@ def test_pauses_end_with_the_agent(configured, tmp_path, monkeypatch, ending):
         held += 'protocol = "openai"\nkey_env = "PLANTED_KEY"\n'
         held += 'models = ["silent"]\ntimeout = 2\n'
         config.write_text(f"{config.read_text()}\n[upstreams.silent]\n{held}")
-        said, _ = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "3s").communicate(timeout=120)
-    record = json.loads(said)
+        printed, _ = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "3s").communicate(timeout=120)
+    record = json.loads(printed)
     run = Run(Path(record["path"]))
     paused = run.outcome.paused_seconds
     assert paused == record["report"]["ledger"]["llm"]["outage_seconds"] == run.report.ledger.llm.outage_seconds

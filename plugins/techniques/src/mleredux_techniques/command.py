@@ -19,12 +19,7 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
     help="Output file; a folder, or a path without suffix, becomes an Agent Skill.  [default: standard output]",
 )
 @click.option(
-    "--top",
-    "most",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="Recommendations per technique.",
+    "--top", "most", type=click.IntRange(min=1), default=3, show_default=True, help="Recommendations per technique."
 )
 @click.option(
     "--form",
@@ -37,13 +32,7 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
 @runs_dir_option
 @json_option
 def command(
-    task: str,
-    output: Path | None,
-    most: int,
-    form: str,
-    others: tuple[str, ...],
-    runs_dir: str | None,
-    as_json: bool,
+    task: str, output: Path | None, most: int, form: str, others: tuple[str, ...], runs_dir: str | None, as_json: bool
 ) -> None:
     """Collect the findings of technique runs on TASK, best first: as Markdown for `mleredux run --context`, or as an
     Agent Skill for `mleredux run --tool`.

@@ -111,9 +111,15 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     """
     with file_errors(MlereduxError, f"{folder} can't be created", "Choose a new folder."):
         folder.mkdir(parents=True, exist_ok=(folder / UNFINISHED).exists() or not any(folder.glob("*")))
-        lock = FileLock(folder / UNFINISHED)
-        if not lock.acquire():
+        (folder / UNFINISHED).touch()
+    with FileLock(folder / UNFINISHED).attempt() as acquired:
+        if not acquired:
             raise MlereduxError(f"Another program is writing {folder}.", hint="Wait for it, or choose another folder.")
+        return _published(wanted, folder, certified, data_dir)
+
+
+def _published(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None) -> dict[str, Any]:
+    """Write all files of a set to a locked folder."""
     facts = dict[str, Any]()
     for part in PARTS:
         names = wanted.parts[part]
@@ -152,9 +158,8 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     _write_registry(wanted, folder)
     (folder / "README.md").write_text(_card(wanted, facts), encoding="utf-8")
     (folder / "parts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    lock.path.unlink()
+    (folder / UNFINISHED).unlink()
     (folder / SUMS).write_text("".join(f"{digest}  {path}\n" for path, digest in _sums(folder)), encoding="utf-8")
-    lock.release()
     return facts
 
 
