@@ -379,7 +379,8 @@ def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Pa
     )
     record = run(place / "solve.py")
     assert record["log"] == "shared of a package False False\n"
-    skipped = dict(line.split(" is skipped: it links ") for line in str(record["said"]).splitlines() if "is skipped" in line)
+    remarks = [line for line in str(record["said"]).splitlines() if "is skipped" in line]
+    skipped = dict(line.split(" is skipped: it links ") for line in remarks)
     outside, nowhere = f"outside {place}, to a file that is not an imported program.", "to a file that does not exist."
     nothing = dict.fromkeys(("circle", "gone", "moved.json", "moved.py"), nowhere)
     assert skipped == {"data": outside, "key.txt": outside, **nothing}
